@@ -1,0 +1,81 @@
+"""Columns that grow, and strings as small integers."""
+
+from collections.abc import Hashable
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+IntColumn = NDArray[np.int64]
+IdColumn = NDArray[np.int32]
+BoolColumn = NDArray[np.bool_]
+Rows = slice | NDArray[np.intp]
+"""Rows of a table: a slice (all of them, without a copy) or their numbers."""
+
+ALL_ROWS = slice(None)
+NONE = -1
+"""An id that stands for "there is none"."""
+
+K = TypeVar("K", bound=Hashable)
+
+
+class GrowingArray:
+    """A one-dimensional array with room to grow; new entries hold ``fill``."""
+
+    __slots__ = ("_data", "_fill", "size")
+
+    def __init__(self, dtype: DTypeLike, fill: int = 0) -> None:
+        self._data: NDArray[Any] = np.full(16, fill, dtype=dtype)
+        self._fill = fill
+        self.size = 0
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """The entries as a view: valid until the array grows."""
+        return self._data[: self.size]
+
+    def grow_to(self, size: int) -> None:
+        """Make the array at least ``size`` long."""
+        if size > len(self._data):
+            grown = np.full(max(size, len(self._data) * 3 // 2), self._fill, dtype=self._data.dtype)
+            grown[: self.size] = self._data[: self.size]
+            self._data = grown
+        self.size = max(self.size, size)
+
+    def append(self, value: int) -> int:
+        """Add an entry and return its index."""
+        index = self.size
+        self.grow_to(index + 1)
+        self._data[index] = value
+        return index
+
+    def extend(self, values: NDArray[Any]) -> None:
+        """Add entries."""
+        start = self.size
+        self.grow_to(start + len(values))
+        self._data[start : self.size] = values
+
+
+class Interner(Generic[K]):
+    """Small integers for hashable things, in the order of their first sight."""
+
+    __slots__ = ("_ids", "items")
+
+    def __init__(self) -> None:
+        self._ids: dict[K, int] = {}
+        self.items: list[K] = []
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def id(self, item: K) -> int:
+        """Return the item's id, giving it one if it has none."""
+        found = self._ids.get(item)
+        if found is None:
+            found = self._ids[item] = len(self.items)
+            self.items.append(item)
+        return found
+
+    def find(self, item: K) -> int:
+        """Return the item's id, or `NONE`."""
+        return self._ids.get(item, NONE)
