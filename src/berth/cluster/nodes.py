@@ -1,0 +1,201 @@
+"""Nodes as rows. What nodes have in common (taints, conditions, images) is interned."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import numpy as np
+
+from berth.cluster.accounting import BASE_RESOURCES, Amounts, amounts
+from berth.cluster.arrays import NONE, BoolColumn, GrowingArray, IdColumn, IntColumn, Interner
+from berth.cluster.labels import LabelColumns
+from berth.objects.base import ObjectMeta
+from berth.objects.nodes import ContainerImage, Node, NodeCondition, NodeSpec, NodeStatus, Taint
+from berth.objects.quantities import format_quantity
+
+V = TypeVar("V", bound=np.generic)
+
+
+class ResourceTable:
+    """Amounts by resource and node: int64[n_resources, n_rows], resources by the ids of one interner.
+
+    Unit: milli-CPU for cpu, bytes or counts for all others.
+    """
+
+    def __init__(self, resources: Interner[str]) -> None:
+        self._resources = resources
+        self._rows: list[GrowingArray] = []
+        self._n_rows = 0
+
+    def of(self, resource_id: int) -> IntColumn:
+        """Return one resource over all rows (int64[n_rows], a view)."""
+        while len(self._rows) <= resource_id:
+            self._rows.append(GrowingArray(np.int64))
+        column = self._rows[resource_id]
+        column.grow_to(self._n_rows)
+        return column.values
+
+    def grow_to(self, n_rows: int) -> None:
+        """Make room for so many rows."""
+        self._n_rows = max(self._n_rows, n_rows)
+
+    def set(self, row: int, values: Amounts) -> None:
+        """Give a row its amounts; resources that are not named are 0."""
+        for resource_id in range(len(self._rows)):
+            self.of(resource_id)[row] = 0
+        for name, amount in values.items():
+            self.of(self._resources.id(name))[row] = amount
+
+    def get(self, row: int) -> Amounts:
+        """Return a row's amounts, those that are 0 left out (base resources are always there)."""
+        return {
+            name: int(self.of(i)[row])
+            for i, name in enumerate(self._resources.items)
+            if i < len(BASE_RESOURCES) or self.of(i)[row]
+        }
+
+
+class NodeTable:
+    """All nodes. A row number is stable while its node lives; a removed node's row is used again."""
+
+    def __init__(self, resources: Interner[str]) -> None:
+        self.names: list[str] = []
+        self.labels = LabelColumns()
+        self.allocatable = ResourceTable(resources)
+        self.taint_sets: Interner[tuple[Taint, ...]] = Interner()
+        self.condition_sets: Interner[tuple[NodeCondition, ...]] = Interner()
+        self.image_sets: Interner[tuple[ContainerImage, ...]] = Interner()
+        self.feature_sets: Interner[tuple[str, ...]] = Interner()
+        self._metas: list[ObjectMeta] = []
+        self._row_of: dict[str, int] = {}
+        self._free: list[int] = []
+        self._alive = GrowingArray(np.bool_)
+        self._unschedulable = GrowingArray(np.bool_)
+        self._taints = GrowingArray(np.int32)
+        self._conditions = GrowingArray(np.int32)
+        self._images = GrowingArray(np.int32)
+        self._features = GrowingArray(np.int32)
+        self._rank: IntColumn | None = None
+
+    def __len__(self) -> int:
+        return len(self._row_of)
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are, free ones included."""
+        return len(self.names)
+
+    @property
+    def alive(self) -> BoolColumn:
+        """Which rows hold a node."""
+        return self._alive.values
+
+    @property
+    def unschedulable(self) -> BoolColumn:
+        """Which nodes are cordoned (``spec.unschedulable``)."""
+        return self._unschedulable.values
+
+    @property
+    def taints_id(self) -> IdColumn:
+        """Each node's taints, as ids of `taint_sets`."""
+        return self._taints.values
+
+    @property
+    def conditions_id(self) -> IdColumn:
+        """Each node's conditions, as ids of `condition_sets`."""
+        return self._conditions.values
+
+    @property
+    def images_id(self) -> IdColumn:
+        """Each node's images, as ids of `image_sets`."""
+        return self._images.values
+
+    @property
+    def features_id(self) -> IdColumn:
+        """Each node's declared features, as ids of `feature_sets`."""
+        return self._features.values
+
+    @property
+    def rank(self) -> IntColumn:
+        """Each row's place among all rows in the order of names (int64[n_rows]): the node order of ties."""
+        if self._rank is None:
+            order = np.array(sorted(range(self.n_rows), key=self.names.__getitem__), dtype=np.int64)
+            self._rank = np.empty(self.n_rows, dtype=np.int64)
+            self._rank[order] = np.arange(self.n_rows)
+        return self._rank
+
+    def row(self, name: str) -> int:
+        """Return a node's row, `NONE` if there is no such node."""
+        return self._row_of.get(name, NONE)
+
+    def meta(self, row: int) -> ObjectMeta:
+        """Return a node's uid and annotations (its labels are columns)."""
+        return self._metas[row]
+
+    def put(self, node: Node) -> int:
+        """Add a node or replace the one of its name; return its row."""
+        name = node.metadata.name
+        row = self._row_of.get(name, NONE)
+        if row == NONE:
+            row = self._new_row(name)
+        self._metas[row] = ObjectMeta(name=name, uid=node.metadata.uid, annotations=node.metadata.annotations)
+        self.labels.set(row, node.metadata.labels)
+        self.allocatable.set(row, amounts(node.status.allocatable))
+        self._unschedulable.values[row] = node.spec.unschedulable
+        self._taints.values[row] = self.taint_sets.id(node.spec.taints)
+        self._conditions.values[row] = self.condition_sets.id(node.status.conditions)
+        self._images.values[row] = self.image_sets.id(node.status.images)
+        self._features.values[row] = self.feature_sets.id(node.status.declared_features)
+        return row
+
+    def remove(self, name: str) -> int:
+        """Take a node away and return the row that it had."""
+        row = self._row_of.pop(name)
+        self._alive.values[row] = False
+        self.labels.set(row, {})
+        self.allocatable.set(row, {})
+        self._free.append(row)
+        return row
+
+    def get(self, row: int) -> Node:
+        """Put a node together again from its columns."""
+        meta = self._metas[row]
+        allocatable = self.allocatable.get(row)
+        offered = {n: format_quantity(a, milli=n == BASE_RESOURCES[0]) for n, a in allocatable.items()}
+        return Node(
+            metadata=ObjectMeta(
+                name=meta.name, uid=meta.uid, annotations=meta.annotations, labels=self.labels.get(row)
+            ),
+            spec=NodeSpec(
+                unschedulable=bool(self.unschedulable[row]), taints=self.taint_sets.items[self.taints_id[row]]
+            ),
+            status=NodeStatus(
+                capacity=offered,
+                allocatable=offered,
+                conditions=self.condition_sets.items[self.conditions_id[row]],
+                images=self.image_sets.items[self.images_id[row]],
+                declared_features=self.feature_sets.items[self.features_id[row]],
+            ),
+        )
+
+    def _new_row(self, name: str) -> int:
+        if self._free:
+            row = self._free.pop()
+            self.names[row] = name
+        else:
+            row = len(self.names)
+            self.names.append(name)
+            self._metas.append(ObjectMeta())
+            for column in (
+                self._alive, self._unschedulable, self._taints, self._conditions, self._images, self._features
+            ):  # fmt: skip
+                column.grow_to(row + 1)
+            self.allocatable.grow_to(row + 1)
+        self._row_of[name] = row
+        self._alive.values[row] = True
+        self._rank = None
+        return row
+
+
+def by_interned(ids: IdColumn, n_items: int, judge: Callable[[int], int]) -> IntColumn:
+    """Apply a scalar rule once to each interned thing and spread the results over the rows (int64, as ``ids``)."""
+    return np.fromiter(map(judge, range(n_items)), dtype=np.int64, count=n_items)[ids]

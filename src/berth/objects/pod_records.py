@@ -1,0 +1,149 @@
+"""A pod as it is taken in: its parts as bytes that serve as keys, so that equal parts are decoded once.
+
+Clusters hold many pods of few shapes. The parts that are alike (spec, labels, owners) are left as the bytes that stand in
+the input; a table that has seen the bytes before knows the pod's shape without decoding it (5 µs a pod instead of 20).
+"""
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from msgspec import field
+
+from berth.objects.pods import Pod
+
+_ABSENT = msgspec.Raw(b"null")
+
+
+class _Slice(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True):
+    pass
+
+
+class ContainerSlice(_Slice):
+    """What is kept of a container."""
+
+    name: str = ""
+    image: str = ""
+    resources: msgspec.Raw = _ABSENT
+    ports: msgspec.Raw = _ABSENT
+    restart_policy: msgspec.Raw = _ABSENT
+
+
+class VolumeSlice(_Slice):
+    """What is kept of a volume; its name only where a claim is named after it (names of token volumes are random)."""
+
+    name: str = ""
+    persistent_volume_claim: msgspec.Raw = _ABSENT
+    gce_persistent_disk: msgspec.Raw = _ABSENT
+    aws_elastic_block_store: msgspec.Raw = _ABSENT
+    rbd: msgspec.Raw = _ABSENT
+    iscsi: msgspec.Raw = _ABSENT
+    azure_disk: msgspec.Raw = _ABSENT
+    cinder: msgspec.Raw = _ABSENT
+    csi: msgspec.Raw = _ABSENT
+    ephemeral: msgspec.Raw = _ABSENT
+    image: msgspec.Raw = _ABSENT
+
+
+class SpecSlice(_Slice):
+    """What is kept of a pod's spec; `node_name` is taken out before the rest becomes a key."""
+
+    node_name: str = ""
+    scheduler_name: msgspec.Raw = _ABSENT
+    containers: list[ContainerSlice] = []
+    init_containers: list[ContainerSlice] = []
+    resources: msgspec.Raw = _ABSENT
+    overhead: msgspec.Raw = _ABSENT
+    node_selector: msgspec.Raw = _ABSENT
+    affinity: msgspec.Raw = _ABSENT
+    tolerations: msgspec.Raw = _ABSENT
+    topology_spread_constraints: msgspec.Raw = _ABSENT
+    volumes: list[VolumeSlice] = []
+    host_network: msgspec.Raw = _ABSENT
+    priority: msgspec.Raw = _ABSENT
+    priority_class_name: msgspec.Raw = _ABSENT
+    preemption_policy: msgspec.Raw = _ABSENT
+    scheduling_gates: msgspec.Raw = _ABSENT
+    resource_claims: msgspec.Raw = _ABSENT
+
+
+class AnnotationSlice(_Slice):
+    """The annotations that scheduling reads."""
+
+    deletion_cost: str = field(default="", name="controller.kubernetes.io/pod-deletion-cost")
+
+
+class MetadataSlice(_Slice):
+    """What is kept of a pod's metadata."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    labels: msgspec.Raw = msgspec.Raw(b"{}")
+    annotations: AnnotationSlice | None = None
+    owner_references: msgspec.Raw = msgspec.Raw(b"[]")
+    creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
+
+
+class ConditionSlice(_Slice):
+    """A condition of the pod."""
+
+    type: str = ""
+    status: str = ""
+    last_transition_time: datetime | None = None
+
+
+class ContainerStatusSlice(_Slice):
+    """How often a container was restarted."""
+
+    restart_count: int = 0
+
+
+class StatusSlice(_Slice):
+    """What is kept of a pod's status."""
+
+    phase: str = ""
+    conditions: list[ConditionSlice] = []
+    container_statuses: list[ContainerStatusSlice] = []
+    nominated_node_name: str = ""
+
+
+class PodRecord(_Slice):
+    """A pod, decoded no further than telling it apart needs."""
+
+    metadata: MetadataSlice
+    spec: SpecSlice
+    status: StatusSlice = field(default_factory=StatusSlice)
+
+    def spec_key(self) -> bytes:
+        """Return the bytes of all that scheduling reads of the spec, the node's name aside.
+
+        Takes the node's name out of the record: read it before.
+        """
+        self.spec.node_name = ""
+        for volume in self.spec.volumes:
+            if volume.ephemeral is _ABSENT:
+                volume.name = ""
+        return _encoder.encode(self.spec)
+
+
+_encoder = msgspec.json.Encoder()
+_decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(PodRecord)
+
+
+def decode_record(data: bytes | msgspec.Raw) -> PodRecord:
+    """Decode a pod from JSON.
+
+    Raises
+    ------
+    msgspec.ValidationError
+        A field has the wrong type.
+    """
+    record: PodRecord = _decoder.decode(data)
+    return record
+
+
+def record_of(pod: Pod) -> PodRecord:
+    """Return the record of a decoded pod."""
+    return decode_record(_encoder.encode(pod))
