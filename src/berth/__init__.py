@@ -1,1 +1,1 @@
-"""Berth: a Kubernetes scheduler that scores every node, adds and removes pods, and heeds the load forecast."""
+"""Berth: a Kubernetes scheduler that scores every node, adds and removes pods, and heeds forecasts."""
