@@ -1,0 +1,155 @@
+"""Pods as rows. The decoded object is not kept: spec, labels and owner are ids of interned things."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from berth.cluster.arrays import NONE, BoolColumn, GrowingArray, IdColumn, IntColumn, Interner
+
+PHASES = ("", "Pending", "Running", "Succeeded", "Failed", "Unknown")
+SUCCEEDED, FAILED = 3, 4
+PodIds = NDArray[np.intp]
+
+
+@dataclass(slots=True)
+class PodValues:
+    """One pod's row.
+
+    Attributes
+    ----------
+    created, ready_since : int
+        Seconds since 1970; 0 if unknown.
+    node_name_id : int
+        Of the interner `PodTable.node_names`; `NONE` for a pod without a node.
+    restarts : int
+        The highest count among its containers.
+    """
+
+    name: str
+    uid: str
+    namespace_id: int
+    spec_id: int
+    labels_id: int
+    owner_id: int
+    node_name_id: int
+    phase: int = 2
+    ready: bool = False
+    terminating: bool = False
+    created: int = 0
+    ready_since: int = 0
+    deletion_cost: int = 0
+    restarts: int = 0
+
+
+_COLUMNS: dict[str, tuple[type[np.generic], int]] = {
+    "namespace_id": (np.int32, NONE),
+    "spec_id": (np.int32, NONE),
+    "labels_id": (np.int32, NONE),
+    "owner_id": (np.int32, NONE),
+    "node_name_id": (np.int32, NONE),
+    "phase": (np.int8, 0),
+    "ready": (np.bool_, 0),
+    "terminating": (np.bool_, 0),
+    "created": (np.int64, 0),
+    "ready_since": (np.int64, 0),
+    "deletion_cost": (np.int32, 0),
+    "restarts": (np.int32, 0),
+}
+
+
+class PodTable:
+    """All pods, whatever their phase. A pod's id is its row; ids of pods that went are used again."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.uids: list[str] = []
+        self.node_names: Interner[str] = Interner()
+        self._columns = {name: GrowingArray(dtype, fill) for name, (dtype, fill) in _COLUMNS.items()}
+        self._node_row = GrowingArray(np.int32, fill=NONE)
+        self._alive = GrowingArray(np.bool_)
+        self._id_of: dict[tuple[int, str], int] = {}
+        self._free: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self.names) - len(self._free)
+
+    @property
+    def alive(self) -> BoolColumn:
+        """Which rows hold a pod."""
+        return self._alive.values
+
+    @property
+    def node_row(self) -> IdColumn:
+        """The row of each pod's node; `NONE` without a node, or on one that is not known."""
+        return self._node_row.values
+
+    @property
+    def active(self) -> BoolColumn:
+        """Which pods are neither gone, Succeeded nor Failed."""
+        phase = self.column("phase")
+        return self.alive & (phase != SUCCEEDED) & (phase != FAILED)
+
+    def column(self, name: str) -> IntColumn:
+        """Return a column by its name in `PodValues` (a view, valid until the table grows)."""
+        return self._columns[name].values
+
+    def find(self, namespace_id: int, name: str) -> int:
+        """Return a pod's id, `NONE` if there is no such pod."""
+        return self._id_of.get((namespace_id, name), NONE)
+
+    def put(self, values: PodValues, node_row: int) -> int:
+        """Add a pod and return its id. A pod without a name (one that is only planned) can't be found by name."""
+        if self._free:
+            pod = self._free.pop()
+            self.names[pod], self.uids[pod] = values.name, values.uid
+        else:
+            pod = len(self.names)
+            self.names.append(values.name)
+            self.uids.append(values.uid)
+            for column in (*self._columns.values(), self._node_row, self._alive):
+                column.grow_to(pod + 1)
+        for name, column in self._columns.items():
+            column.values[pod] = getattr(values, name)
+        self._node_row.values[pod] = node_row
+        self._alive.values[pod] = True
+        if values.name:
+            self._id_of[values.namespace_id, values.name] = pod
+        return pod
+
+    def put_all(self, rows: list[PodValues], node_rows: list[int]) -> PodIds:
+        """Add many pods at once and return their ids."""
+        start = len(self.names)
+        for name, column in self._columns.items():
+            column.extend(np.array([getattr(row, name) for row in rows], dtype=_COLUMNS[name][0]))
+        self._node_row.extend(np.array(node_rows, dtype=np.int32))
+        self._alive.extend(np.ones(len(rows), dtype=np.bool_))
+        for i, row in enumerate(rows, start):
+            self.names.append(row.name)
+            self.uids.append(row.uid)
+            self._id_of[row.namespace_id, row.name] = i
+        return np.arange(start, start + len(rows))
+
+    def get(self, pod: int) -> PodValues:
+        """Return a pod's row."""
+        numbers = {name: int(column.values[pod]) for name, column in self._columns.items()}
+        ready, terminating = bool(numbers.pop("ready")), bool(numbers.pop("terminating"))
+        return PodValues(self.names[pod], self.uids[pod], ready=ready, terminating=terminating, **numbers)
+
+    def move(self, pod: int, node_row: int) -> None:
+        """Note that a pod's node has become known, or is known no longer (`NONE`)."""
+        self._node_row.values[pod] = node_row
+
+    def rename(self, pod: int, name: str, uid: str) -> None:
+        """Give a planned pod the name and uid that it has now."""
+        self.names[pod], self.uids[pod] = name, uid
+        self._id_of[int(self.column("namespace_id")[pod]), name] = pod
+
+    def remove(self, pod: int) -> None:
+        """Take a pod out."""
+        if self.names[pod]:
+            del self._id_of[int(self.column("namespace_id")[pod]), self.names[pod]]
+        self.names[pod] = self.uids[pod] = ""
+        self._alive.values[pod] = False
+        self._node_row.values[pod] = NONE
+        self._free.append(pod)
