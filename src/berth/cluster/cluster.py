@@ -1,0 +1,349 @@
+"""The cluster: its tables kept consistent with one another, and every change written to the log."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+
+from berth.cluster.accounting import BASE_RESOURCES, Accounting, LegacyAccounting
+from berth.cluster.arrays import NONE, BoolColumn, GrowingArray, IntColumn, Interner
+from berth.cluster.labels import LabelColumns
+from berth.cluster.log import ChangeLog, PodChange
+from berth.cluster.nodes import NodeTable, ResourceTable
+from berth.cluster.objects import ClusterObjects, NamedObject
+from berth.cluster.pods import FAILED, PHASES, SUCCEEDED, PodTable, PodValues
+from berth.cluster.ports import HostPortTable
+from berth.cluster.specs import SpecInfo, SpecTable
+from berth.objects.base import OwnerReference
+from berth.objects.nodes import Node
+from berth.objects.pod_records import PodRecord, record_of
+from berth.objects.pods import Pod
+from berth.objects.selectors import Selector
+
+Owners = tuple[OwnerReference, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A pod that is to be placed, as plugins see it. Pods with equal ids are of one shape: they are judged alike."""
+
+    name: str
+    namespace: str
+    labels: dict[str, str]
+    info: SpecInfo
+    controller: OwnerReference | None
+    namespace_id: int
+    labels_id: int
+    spec_id: int
+    owners_id: int
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """What tells its shape from others."""
+        return self.namespace_id, self.labels_id, self.spec_id, self.owners_id
+
+
+class Cluster:
+    """Nodes, pods and all else that scheduling reads, as columns.
+
+    Attributes
+    ----------
+    requested : ResourceTable
+        What the pods on each node hold, by resource; ``pods`` is their number.
+    label_sets : LabelColumns
+        The distinct label sets of pods; a row is what ``labels_id`` of a pod names.
+    affinity_pods : dict of spec id to set of pod id
+        The pods on nodes whose spec has terms of inter-pod (anti-)affinity.
+    """
+
+    def __init__(self, accounting: Accounting | None = None) -> None:
+        self.resources: Interner[str] = Interner()
+        for name in BASE_RESOURCES:
+            self.resources.id(name)
+        self.nodes = NodeTable(self.resources)
+        self.requested = ResourceTable(self.resources)
+        self.host_ports = HostPortTable()
+        self.specs = SpecTable(accounting or LegacyAccounting(), self.resources)
+        self.pods = PodTable()
+        self.namespaces: Interner[str] = Interner()
+        self.label_sets = LabelColumns()
+        self.owner_sets: Interner[Owners] = Interner()
+        self.objects = ClusterObjects()
+        self.affinity_pods: dict[int, set[int]] = {}
+        self.log = ChangeLog()
+        self._labels_id: dict[bytes, int] = {}
+        self._owners_id: dict[bytes, int] = {}
+        self._nonzero = (GrowingArray(np.int64), GrowingArray(np.int64))
+        self._homeless: dict[int, set[int]] = {}
+
+    @property
+    def nonzero_milli_cpu(self) -> IntColumn:
+        """What the priorities count as requested of each node: milli-CPU (int64[n_rows])."""
+        return self._nonzero[0].values
+
+    @property
+    def nonzero_memory(self) -> IntColumn:
+        """What the priorities count as requested of each node: bytes (int64[n_rows])."""
+        return self._nonzero[1].values
+
+    @property
+    def n_homeless(self) -> int:
+        """How many pods name a node that is not known."""
+        return sum(map(len, self._homeless.values()))
+
+    # -- nodes and other objects -------------------------------------------------------------------------------------
+
+    def put_node(self, node: Node) -> int:
+        """Add a node, or replace the one of its name; return its row."""
+        known = self.nodes.row(node.metadata.name)
+        row = self.nodes.put(node)
+        if known != NONE:
+            self.log.node(row)
+            return row
+        self.requested.grow_to(self.nodes.n_rows)
+        self.host_ports.grow_to(self.nodes.n_rows)
+        for column in self._nonzero:
+            column.grow_to(self.nodes.n_rows)
+        for pod in self._homeless.pop(self.pods.node_names.id(node.metadata.name), ()):
+            self.pods.move(pod, row)
+            self._count(pod, row, 1)
+        self.log.everything()
+        return row
+
+    def remove_node(self, name: str) -> None:
+        """Take a node away; its pods stay, on a node that is not known.
+
+        Raises
+        ------
+        KeyError
+            There is no such node.
+        """
+        row = self.nodes.row(name)
+        pods = np.flatnonzero(self.pods.node_row == row).tolist() if row != NONE else []
+        for pod in pods:
+            if self._counts(pod):
+                self._count(pod, row, -1)
+            self.pods.move(pod, NONE)
+        self.nodes.remove(name)
+        if pods:
+            self._homeless.setdefault(self.pods.node_names.id(name), set()).update(pods)
+        self.log.everything()
+
+    def put(self, item: NamedObject) -> None:
+        """Add a service, workload, volume, … or replace the one of its name."""
+        self.objects.shelf(item).put(item)
+        self.log.everything()
+
+    def remove(self, item: NamedObject) -> None:
+        """Take a service, workload, volume, … away."""
+        self.objects.shelf(item).remove(item.metadata.namespace, item.metadata.name)
+        self.log.everything()
+
+    # -- pods --------------------------------------------------------------------------------------------------------
+
+    def put_pod(self, pod: Pod) -> int:
+        """Add a pod, or replace the one of its name; return its id."""
+        values = self.values_of(record_of(pod))
+        known = self.pods.find(values.namespace_id, values.name) if values.name else NONE
+        if known != NONE:
+            self.remove_pod(known)
+        return self.add_pod(values)
+
+    def add_pod(self, values: PodValues) -> int:
+        """Add a pod that is not there yet; return its id."""
+        row = self._row_of(values)
+        pod = self.pods.put(values, row)
+        if row != NONE and values.phase not in (SUCCEEDED, FAILED):
+            self._count(pod, row, 1)
+            self._log(pod, row, 1)
+        elif row == NONE and values.node_name_id != NONE:
+            self._homeless.setdefault(values.node_name_id, set()).add(pod)
+        return pod
+
+    def add_pods(self, rows: list[PodValues]) -> None:
+        """Add many pods that are not there yet, all at once: kept evaluations do not survive it."""
+        node_rows = [self._row_of(values) for values in rows]
+        pods = self.pods.put_all(rows, node_rows)
+        at = np.array(node_rows, dtype=np.intp)
+        for pod in pods[at == NONE].tolist():
+            node_name_id = int(self.pods.column("node_name_id")[pod])
+            if node_name_id != NONE:
+                self._homeless.setdefault(node_name_id, set()).add(pod)
+        counted = (at != NONE) & self.pods.active[pods]
+        pods, at = pods[counted], at[counted]
+        spec_ids = self.pods.column("spec_id")[pods]
+        for resource_id, held in self.specs.held().items():
+            np.add.at(self.requested.of(resource_id), at, held[spec_ids])
+        for column, amounts in zip(self._nonzero, self.specs.nonzero(), strict=True):
+            np.add.at(column.values, at, amounts[spec_ids])
+        for spec_id in np.unique(spec_ids).tolist():
+            self._count_rest(spec_id, pods[spec_ids == spec_id].tolist(), at[spec_ids == spec_id].tolist())
+        self.log.everything()
+
+    def remove_pod(self, pod: int) -> None:
+        """Take a pod out of the cluster."""
+        row = int(self.pods.node_row[pod])
+        if row != NONE and self._counts(pod):
+            self._count(pod, row, -1)
+            self._log(pod, row, -1)
+        elif row == NONE:
+            self._homeless.get(int(self.pods.column("node_name_id")[pod]), set()).discard(pod)
+        self.pods.remove(pod)
+
+    def assume(self, pod: Incoming, row: int, *, name: str = "", uid: str = "", created: int = 0) -> int:
+        """Count an incoming pod as Running on a node's row; `forget` takes it back. Returns the pod's id."""
+        return self.add_pod(
+            PodValues(
+                name=name,
+                uid=uid,
+                namespace_id=pod.namespace_id,
+                spec_id=pod.spec_id,
+                labels_id=pod.labels_id,
+                owner_id=pod.owners_id,
+                node_name_id=self.pods.node_names.id(self.nodes.names[row]),
+                created=created,
+            )
+        )
+
+    def forget(self, pod: int) -> None:
+        """Take back what was assumed."""
+        self.remove_pod(pod)
+
+    def incoming(self, pod: Pod) -> Incoming:
+        """Look at a pod that is to be placed; the cluster is not changed.
+
+        Raises
+        ------
+        berth.objects.quantities.QuantityError
+            A request is no quantity.
+        """
+        meta = pod.metadata
+        spec_id = self.specs.id_of_pod(pod)
+        return Incoming(
+            name=meta.name,
+            namespace=meta.namespace,
+            labels=meta.labels,
+            info=self.specs[spec_id],
+            controller=meta.controller(),
+            namespace_id=self.namespaces.id(meta.namespace),
+            labels_id=self.labels_id(msgspec.json.encode(meta.labels)),
+            spec_id=spec_id,
+            owners_id=self.owner_sets.id(meta.owner_references),
+        )
+
+    def values_of(self, record: PodRecord) -> PodValues:
+        """Turn a pod's record into a row, interning what it shares with others. Nothing is added.
+
+        Raises
+        ------
+        msgspec.ValidationError, berth.objects.quantities.QuantityError
+            The record's spec, labels or owners are not what they should be.
+        """
+        meta, status = record.metadata, record.status
+        ready = next((c for c in status.conditions if c.type == "Ready"), None)
+        node_name = record.spec.node_name
+        return PodValues(
+            name=meta.name,
+            uid=meta.uid,
+            namespace_id=self.namespaces.id(meta.namespace or "default"),
+            node_name_id=self.pods.node_names.id(node_name) if node_name else NONE,
+            spec_id=self.specs.id(record.spec_key()),
+            labels_id=self.labels_id(bytes(meta.labels)),
+            owner_id=self._owner_id(bytes(meta.owner_references)),
+            phase=PHASES.index(status.phase) if status.phase in PHASES else 0,
+            ready=ready is not None and ready.status == "True",
+            terminating=meta.deletion_timestamp is not None,
+            created=int(meta.creation_timestamp.timestamp()) if meta.creation_timestamp else 0,
+            ready_since=int(ready.last_transition_time.timestamp()) if ready and ready.last_transition_time else 0,
+            deletion_cost=_deletion_cost(meta.annotations.deletion_cost) if meta.annotations else 0,
+            restarts=max((s.restart_count for s in status.container_statuses), default=0),
+        )
+
+    def labels_id(self, labels: bytes) -> int:
+        """Return the id of a label set given as JSON."""
+        found = self._labels_id.get(labels)
+        if found is None:
+            decoded = msgspec.json.decode(labels, type=dict[str, str] | None) or {}
+            canonical = msgspec.json.encode(decoded, order="sorted")
+            found = self._labels_id.get(canonical)
+            if found is None:
+                found = self._labels_id[canonical] = self.label_sets.n_rows
+                self.label_sets.set(found, decoded)
+            self._labels_id[labels] = found
+        return found
+
+    def controller_of(self, pod: int) -> OwnerReference | None:
+        """Return the owner that controls a pod, if any."""
+        owners = self.owner_sets.items[int(self.pods.column("owner_id")[pod])]
+        return next((owner for owner in owners if owner.controller), None)
+
+    def pods_matching(self, namespace: str, selector: Selector) -> BoolColumn:
+        """Tell which pods of a namespace a selector matches, whatever their phase (bool[n_pods])."""
+        namespace_id = self.namespaces.find(namespace)
+        within = self.pods.alive & (self.pods.column("namespace_id") == namespace_id)
+        if not within.any():
+            return within
+        matched: BoolColumn = within & self.label_sets.matches(selector)[self.pods.column("labels_id")]
+        return matched
+
+    # -- bookkeeping -------------------------------------------------------------------------------------------------
+
+    def _owner_id(self, owners: bytes) -> int:
+        found = self._owners_id.get(owners)
+        if found is None:
+            decoded = msgspec.json.decode(owners, type=Owners | None) or ()
+            found = self._owners_id[owners] = self.owner_sets.id(decoded)
+        return found
+
+    def _row_of(self, values: PodValues) -> int:
+        if values.node_name_id == NONE:
+            return NONE
+        return self.nodes.row(self.pods.node_names.items[values.node_name_id])
+
+    def _counts(self, pod: int) -> bool:
+        return int(self.pods.column("phase")[pod]) not in (SUCCEEDED, FAILED)
+
+    def _count(self, pod: int, row: int, sign: int) -> None:
+        spec_id = int(self.pods.column("spec_id")[pod])
+        info = self.specs[spec_id]
+        for resource_id, amount in info.held.items():
+            self.requested.of(resource_id)[row] += sign * amount
+        for column, amount in zip(self._nonzero, info.nonzero, strict=True):
+            column.values[row] += sign * amount
+        self._count_rest(spec_id, (pod,), (row,), sign)
+
+    def _count_rest(self, spec_id: int, pods: Sequence[int], rows: Iterable[int], sign: int = 1) -> None:
+        info = self.specs[spec_id]
+        if info.host_ports:
+            for row in rows:
+                self.host_ports.change(row, info.host_ports, sign)
+        if info.has_affinity:
+            members = self.affinity_pods.setdefault(spec_id, set())
+            if sign > 0:
+                members.update(pods)
+            else:
+                members.difference_update(pods)
+
+    def _log(self, pod: int, row: int, sign: int) -> None:
+        column = self.pods.column
+        self.log.pod(
+            PodChange(
+                row=row,
+                pod=pod,
+                namespace_id=int(column("namespace_id")[pod]),
+                spec_id=int(column("spec_id")[pod]),
+                labels_id=int(column("labels_id")[pod]),
+                terminating=bool(column("terminating")[pod]),
+                sign=sign,
+            )
+        )
+
+
+def _deletion_cost(text: str) -> int:
+    """Read ``controller.kubernetes.io/pod-deletion-cost``: an int32 without a plus sign; anything else counts as 0."""
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit()) or (text[0] == "0" and text != "0"):
+        return 0
+    cost = int(text)
+    return cost if -(2**31) <= cost < 2**31 else 0
