@@ -1,0 +1,1 @@
+"""Kubernetes objects, as read from the API. Knows nothing of scheduling."""
