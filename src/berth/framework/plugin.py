@@ -1,0 +1,95 @@
+"""The protocol of plugins.
+
+A plugin answers for many rows at once. It is prepared once for a shape of pods; the state that it returns then is handed
+back to every other method, and is brought up to date (`Plugin.mend`) as pods come and go.
+"""
+
+from enum import Enum
+from typing import ClassVar, Generic, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from berth.cluster.arrays import ALL_ROWS, IdColumn, IntColumn, Rows
+from berth.cluster.cluster import Cluster, Incoming
+from berth.cluster.log import Changes
+
+S = TypeVar("S")
+
+FITS = 0
+"""The code of a row that passes a filter. Positive codes are reasons, negative ones errors; both are the plugin's own."""
+
+
+class BatchKind(Enum):
+    """How a plugin's answers move while pods of one shape are placed, one after another."""
+
+    LOCAL = "hangs on the row's own placements alone"
+    CONSTANT = "does not move"
+    SERIAL = "may move anywhere: the shape is placed one at a time"
+
+
+class Classed(Protocol):
+    """A score that hangs on counts per class of rows; made for one batch and moved along with it."""
+
+    class_of: IdColumn
+    """The class of every row (int32[n_rows])."""
+
+    def table(self) -> IntColumn:
+        """Return the normalized score of every class, over the rows that are feasible now."""
+
+    def place(self, row: int) -> None:
+        """A pod of the shape was placed on the row."""
+
+    def close(self, row: int) -> None:
+        """The row is no longer feasible."""
+
+
+class Plugin(Generic[S]):
+    """What filters and scores have in common."""
+
+    name: ClassVar[str]
+
+    def prepare(self, pod: Incoming, cluster: Cluster) -> S:
+        """Gather what the plugin needs to know of the pod and the cluster."""
+        raise NotImplementedError
+
+    def mend(self, state: S, changes: Changes) -> Rows | None:
+        """Bring a state up to date; return the rows whose answers may differ now, None to be prepared anew.
+
+        By default the touched rows, which is right for a plugin that looks at nothing but the row itself.
+        """
+        return changes.rows
+
+    def batch(self, state: S, feasible: NDArray[np.bool_]) -> BatchKind | Classed:
+        """Tell how the answers move while pods of the state's shape are placed."""
+        return BatchKind.SERIAL
+
+
+class FilterPlugin(Plugin[S]):
+    """A predicate: which nodes can take the pod?"""
+
+    def filter(self, state: S, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
+        """Return a code for each row, `FITS` where the pod fits.
+
+        Parameters
+        ----------
+        placed : int or int64[n]
+            Judge as if so many more pods of the shape were on the row; only asked of plugins that are LOCAL.
+        """
+        raise NotImplementedError
+
+    def reasons(self, state: S, code: int) -> tuple[str, ...]:
+        """Return the reasons that a code stands for, in the release's words; of an error, its text."""
+        raise NotImplementedError
+
+
+class ScorePlugin(Plugin[S]):
+    """A priority: how good is a node for the pod?"""
+
+    def score(self, state: S, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
+        """Return a raw score for each row; ``placed`` as for filters."""
+        raise NotImplementedError
+
+    def normalize(self, state: S, scores: IntColumn, rows: NDArray[np.intp]) -> IntColumn:
+        """Turn the raw scores of the feasible rows into scores from 0 to the release's maximum."""
+        return scores

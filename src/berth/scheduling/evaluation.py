@@ -1,0 +1,136 @@
+"""What a profile makes of one shape of pods over all nodes, kept and mended row by row."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from berth.cluster.arrays import ALL_ROWS, BoolColumn, IntColumn, Rows
+from berth.cluster.cluster import Cluster, Incoming
+from berth.framework.plugin import FITS
+from berth.framework.profile import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class Unschedulable:
+    """No node fits; ``str()`` is the release's FitError text.
+
+    Attributes
+    ----------
+    reasons : dict of reason to int
+        How many nodes each reason concerns, of the first filter that each node fails.
+    """
+
+    n_nodes: int
+    reasons: dict[str, int]
+
+    def __str__(self) -> str:
+        parts = sorted(f"{count} {reason}" for reason, count in self.reasons.items())
+        return f"0/{self.n_nodes} nodes are available: {', '.join(parts)}."
+
+
+class Evaluation:
+    """Verdicts and raw scores of one shape for every row, with the version of the cluster that they hold for."""
+
+    def __init__(self, profile: Profile, pod: Incoming, cluster: Cluster) -> None:
+        self.profile = profile
+        self.pod = pod
+        self.cluster = cluster
+        self.filter_states: list[Any] = []
+        self.score_states: list[Any] = []
+        self.codes: list[IntColumn] = []
+        self.raw: list[IntColumn] = []
+        self.fits: BoolColumn
+        self.version = -1
+        self.evaluate()
+
+    def evaluate(self) -> None:
+        """Compute everything anew."""
+        pod, cluster = self.pod, self.cluster
+        self.filter_states = [f.plugin.prepare(pod, cluster) for f in self.profile.filters]
+        self.score_states = [s.plugin.prepare(pod, cluster) for s in self.profile.scores]
+        self.codes = [
+            f.plugin.filter(state, ALL_ROWS) for f, state in zip(self.profile.filters, self.filter_states, strict=True)
+        ]
+        self.raw = [
+            s.plugin.score(state, ALL_ROWS) for s, state in zip(self.profile.scores, self.score_states, strict=True)
+        ]
+        self._combine(ALL_ROWS)
+        self.version = cluster.log.version
+
+    def mend(self) -> None:
+        """Bring the evaluation up to the cluster's version, by the touched rows if the log still knows them."""
+        log = self.cluster.log
+        if self.version == log.version:
+            return
+        changes = log.since(self.version)
+        if changes is None:
+            self.evaluate()
+            return
+        touched = np.zeros(self.cluster.nodes.n_rows, dtype=np.bool_)
+        for i, f in enumerate(self.profile.filters):
+            rows = f.plugin.mend(self.filter_states[i], changes)
+            if rows is None:
+                self.filter_states[i] = f.plugin.prepare(self.pod, self.cluster)
+                rows = ALL_ROWS
+            self.codes[i][rows] = f.plugin.filter(self.filter_states[i], rows)
+            touched[rows] = True
+        for i, s in enumerate(self.profile.scores):
+            rows = s.plugin.mend(self.score_states[i], changes)
+            if rows is None:
+                self.score_states[i] = s.plugin.prepare(self.pod, self.cluster)
+                rows = ALL_ROWS
+            self.raw[i][rows] = s.plugin.score(self.score_states[i], rows)
+        self._combine(np.flatnonzero(touched))
+        self.version = log.version
+
+    def normalized(self, rows: NDArray[np.intp]) -> list[IntColumn]:
+        """Return each priority's scores of the feasible rows, unweighted, in the profile's order."""
+        return [
+            s.plugin.normalize(state, raw[rows], rows)
+            for s, state, raw in zip(self.profile.scores, self.score_states, self.raw, strict=True)
+        ]
+
+    def first_failures(self) -> IntColumn:
+        """Return for every row the index of the first filter that it fails, the number of filters where it fits."""
+        n_filters = len(self.codes)
+        first = np.full(self.cluster.nodes.n_rows, n_filters, dtype=np.int64)
+        for i in reversed(range(n_filters)):
+            first[self.codes[i] != FITS] = i
+        return first
+
+    def error(self) -> str | None:
+        """Return the text of the first error that a node meets on its way through the filters."""
+        if not any((codes < 0).any() for codes in self.codes):
+            return None
+        first = self.first_failures()
+        for row in np.argsort(self.cluster.nodes.rank):
+            i = int(first[row])
+            if self.cluster.nodes.alive[row] and i < len(self.codes) and self.codes[i][row] < 0:
+                return self.reasons(i, int(self.codes[i][row]))[0]
+        return None
+
+    def reasons(self, i: int, code: int) -> tuple[str, ...]:
+        """Return the reasons behind a code of the profile's filter ``i``."""
+        return self.profile.filters[i].plugin.reasons(self.filter_states[i], code)
+
+    def unschedulable(self) -> Unschedulable:
+        """Count the reasons why no node fits."""
+        counts: dict[str, int] = {}
+        alive = self.cluster.nodes.alive
+        first = self.first_failures()
+        for i, codes in enumerate(self.codes):
+            found, times = np.unique(codes[alive & (first == i)], return_counts=True)
+            for code, n in zip(found.tolist(), times.tolist(), strict=True):
+                for reason in self.reasons(i, code):
+                    counts[reason] = counts.get(reason, 0) + n
+        return Unschedulable(len(self.cluster.nodes), counts)
+
+    def _combine(self, rows: Rows) -> None:
+        if isinstance(rows, slice):
+            self.fits = self.cluster.nodes.alive.copy()
+        else:
+            self.fits[rows] = self.cluster.nodes.alive[rows]
+        for codes in self.codes:
+            self.fits[rows] &= codes[rows] == FITS
