@@ -6,9 +6,9 @@ from berth.objects.storage import PersistentVolumeClaim
 
 
 class ServiceSpec(KubernetesStruct, frozen=True):
-    """Which pods stand behind a service; without a selector nobody knows."""
+    """Which pods stand behind a service; without a selector nobody knows, with an empty one all of the namespace."""
 
-    selector: dict[str, str] = {}
+    selector: dict[str, str] | None = None
 
 
 class Service(KubernetesStruct, frozen=True):
