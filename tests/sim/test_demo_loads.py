@@ -1,6 +1,7 @@
 """The demo's loads and forecasts are never stale, and always have something to say."""
 
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
@@ -87,9 +88,10 @@ def test_the_same_time_gives_the_same_bytes() -> None:
     assert demo_load(NOW) != demo_load(NOW + timedelta(minutes=1))
 
 
-def test_a_time_without_a_zone_is_refused() -> None:
+@pytest.mark.parametrize("ask", [load_demo, demo_load, demo_forecast])
+def test_a_time_without_a_zone_is_refused(ask: Callable[[datetime], object]) -> None:
     with pytest.raises(ValueError, match="has no time zone"):
-        load_demo(datetime(2026, 3, 1))
+        ask(datetime(2026, 3, 1))
 
 
 def test_profiles_are_of_services_that_exist() -> None:

@@ -91,14 +91,18 @@ def demo_forecast(now: datetime) -> bytes:
 
 def last_step(now: datetime) -> datetime:
     step = FORECAST_STEP.total_seconds()
-    return datetime.fromtimestamp(now.timestamp() // step * step, UTC)
+    return datetime.fromtimestamp(in_utc(now).timestamp() // step * step, UTC)
+
+
+def in_utc(time: datetime) -> datetime:
+    if time.tzinfo is None:
+        raise ValueError(f"{time.isoformat()} has no time zone: pass a time such as datetime.now(UTC)")
+    return time.astimezone(UTC)
 
 
 def rfc3339(time: datetime) -> str:
     """Write a time in UTC, rounded down to the second."""
-    if time.tzinfo is None:
-        raise ValueError(f"{time.isoformat()} has no time zone: pass a time such as datetime.now(UTC)")
-    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return in_utc(time).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @cache
