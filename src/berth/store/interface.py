@@ -180,8 +180,8 @@ class RoundRecord(msgspec.Struct, frozen=True):
 class Store(Protocol):
     """The request queue, the record of rounds and the cluster's state.
 
-    A round is begun, planned and finished, or abandoned; there is one at a time. The methods may be called from
-    any thread, and each may raise `StoreUnavailable`.
+    A round is begun, planned and finished, or abandoned; there is one at a time. The methods may be called
+    from any thread, and each may raise `StoreUnavailable`.
     """
 
     def submit(self, entries: Sequence[Entry], now: float, key: IdempotencyKey | None = None) -> Accepted:
@@ -273,7 +273,7 @@ class Store(Protocol):
         ...
 
     def rounds(self, limit: int = 100, before: int | None = None) -> list[RoundSummary]:
-        """Return at most ``limit`` rounds, the newest first; only those below ``before`` where it is given."""
+        """Return at most ``limit`` rounds, the newest first, all below ``before`` if it is given."""
         ...
 
     def round(self, number: int) -> RoundRecord | None:

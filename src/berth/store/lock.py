@@ -30,9 +30,7 @@ class ProcessLock:
             holder = os.read(self._file, 20).decode(errors="replace").strip()
             os.close(self._file)
             by = f" by process {holder}" if holder else ""
-            raise StoreInUse(
-                f"store {path} is in use{by}: two processes must not serve from one store"
-            ) from None
+            raise StoreInUse(f"store {path} is in use{by}: only one process may serve from it") from None
         except OSError as error:
             os.close(self._file)
             raise StoreUnavailable(path, f"its lock can't be taken: {error.strerror}") from error
@@ -45,5 +43,5 @@ class ProcessLock:
             os.write(self._file, f"{os.getpid()}\n".encode())
 
     def release(self) -> None:
-        """Let the next one in. The file stays: removing it would let two processes lock two files of one name."""
+        """Let the next one in. The file stays: without it, two could lock two files of one name."""
         os.close(self._file)

@@ -64,7 +64,7 @@ _VERSION_2 = (
 )
 
 MIGRATIONS: Sequence[Sequence[str]] = (_VERSION_1, _VERSION_2)
-"""``MIGRATIONS[v]`` are the statements that lead from version ``v`` to ``v + 1``; a new file has version 0."""
+"""``MIGRATIONS[v]`` leads from version ``v`` to ``v + 1``; a new file has version 0."""
 
 
 def migrate(connection: sqlite3.Connection, path: Path) -> None:
@@ -76,15 +76,15 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
         A newer Berth made it, or another program.
     """
     version = _version(connection)
-    if version != 0 or _has_tables(connection):
-        if connection.execute("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
-            raise StoreVersionError(f"{path} is a SQLite file of another program, not a Berth store")
+    is_new = version == 0 and not _has_tables(connection)
+    if not is_new and connection.execute("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
+        raise StoreVersionError(f"{path} is a SQLite file of another program, not a Berth store")
     newest = len(MIGRATIONS)
     if version > newest:
         raise StoreVersionError(
-            f"store {path} has version {version}, made by a newer Berth; this one reads up to version {newest}"
+            f"store {path} has version {version}, of a newer Berth; this one reads up to version {newest}"
         )
-    # Begun also when nothing is to be done: a file that can't be written is found at start, not by the first client.
+    # Begun also with nothing to do: a file that can't be written is found at start, not by the first client.
     connection.execute("BEGIN IMMEDIATE")
     try:
         for step in MIGRATIONS[version:]:

@@ -177,7 +177,8 @@ class SqliteStore:
             _write_changes(db, result.changes)
             _set_meta(db, _TIE_COUNTER, result.tie_counter)
             db.execute(
-                "UPDATE rounds SET plan = ?, finished = ?, added = ?, removed = ?, failed = ? WHERE number = ?",
+                "UPDATE rounds SET plan = ?, finished = ?, added = ?, removed = ?, failed = ?"
+                " WHERE number = ?",
                 (result.plan, now, result.added, result.removed, result.failed, number),
             )
             self._prune(db)
@@ -315,9 +316,7 @@ def _check_outcomes(db: sqlite3.Connection, number: int, outcomes: Sequence[Outc
     told = [outcome.request for outcome in outcomes]
     if sorted(told) != sorted(retry_of):
         odd = sorted(set(told) ^ set(retry_of)) or sorted({name for name in told if told.count(name) > 1})
-        raise RoundError(
-            f"round {number} needs one outcome for each of its requests; look at {', '.join(odd)}"
-        )
+        raise RoundError(f"round {number} needs one outcome for each of its requests; see {', '.join(odd)}")
     for outcome in outcomes:
         if outcome.requeue and retry_of[outcome.request] is not None:
             raise RoundError(f"{outcome.request} is a retry already: it can't be queued again")

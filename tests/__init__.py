@@ -1,0 +1,1 @@
+"""Berth's tests, laid out as the package is."""
