@@ -23,15 +23,19 @@ def set_pragma(store: SqliteStore, pragma: str) -> None:
 @contextmanager
 def disk_full(store: SqliteStore) -> Iterator[None]:
     set_pragma(store, "max_page_count = 1")  # SQLite takes the present size for it
-    yield
-    set_pragma(store, "max_page_count = 1000000")
+    try:
+        yield
+    finally:
+        set_pragma(store, "max_page_count = 1000000")
 
 
 @contextmanager
 def read_only(store: SqliteStore) -> Iterator[None]:
     set_pragma(store, "query_only = 1")
-    yield
-    set_pragma(store, "query_only = 0")
+    try:
+        yield
+    finally:
+        set_pragma(store, "query_only = 0")
 
 
 @contextmanager
@@ -39,7 +43,6 @@ def locked_by_another(store: SqliteStore) -> Iterator[None]:
     with closing(sqlite3.connect(store._database.path, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
         yield
-        other.execute("ROLLBACK")
 
 
 @contextmanager
@@ -47,8 +50,10 @@ def files_at_their_limit(store: SqliteStore) -> Iterator[None]:
     size = Path(f"{store._database.path}-wal").stat().st_size
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @contextmanager
@@ -63,9 +68,11 @@ def held_by_another_thread(store: SqliteStore) -> Iterator[None]:
     thread = threading.Thread(target=hold)
     thread.start()
     entered.wait()
-    yield
-    leave.set()
-    thread.join()
+    try:
+        yield
+    finally:
+        leave.set()
+        thread.join()
 
 
 FAULTS = [
@@ -138,7 +145,7 @@ def test_a_damaged_file_is_told(path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[4096:] = b"\xff" * (len(content) - 4096)
     path.write_bytes(content)
-    with SqliteStore(path) as store, pytest.raises(StoreUnavailable, match="malformed"):
+    with pytest.raises(StoreUnavailable, match="malformed"), SqliteStore(path) as store:
         store.submit([an_entry()], NOON)
 
 
