@@ -78,7 +78,7 @@ class Accepted(msgspec.Struct, frozen=True):
 
 
 class Decided(msgspec.Struct, frozen=True):
-    """What became of one single-pod operation; ``reason`` is None where a node was found and it was applied."""
+    """What became of one single-pod operation; ``reason`` is None where all went well."""
 
     operation: Operation
     namespace: str
