@@ -18,6 +18,8 @@ from berth.module.forecast import (
     forecast_delta,
     forecast_remove_score,
     given_delta,
+    known_loads,
+    load_delta,
 )
 from berth.module.loads import ForecastTable, LoadTable, Sample, ServiceName, Subject, time_us
 
@@ -189,6 +191,23 @@ def test_equals_the_scalar_rule(
     assert [
         value if known else None for value, known in zip(got.delta.tolist(), got.known.tolist(), strict=True)
     ] == wanted
+
+
+@given(forecast_rows, load_rows, three, three, pod_counts, st.lists(st.integers(0, 2), max_size=4))
+def test_some_rows_are_as_among_all(
+    forecasts: list[Sample],
+    loads: list[Sample],
+    cpu: list[int],
+    memory: list[int],
+    counts: list[list[int]],
+    some: list[int],
+) -> None:
+    known = known_loads(ForecastTable.of(forecasts), LoadTable.of(loads), NODES, NOW, LIMITS)
+    pods, rows = ServicePods(SERVICES, np.array(counts, dtype=np.int64)), np.array(some, dtype=np.int64)
+    everything = load_delta(known, nodes(cpu, memory), pods)
+    got = load_delta(known.at(rows), nodes(cpu, memory).at(rows), pods.at(rows))
+    assert got.delta.tolist() == everything.delta[rows].tolist()
+    assert got.known.tolist() == everything.known[rows].tolist()
 
 
 def scalar_delta(

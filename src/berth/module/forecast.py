@@ -12,7 +12,7 @@ Knows nothing of files, and of the clock only the ``now`` that it is given.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -55,6 +55,11 @@ class ForecastNodes:
     allocatable_milli_cpu: IntColumn
     allocatable_memory_bytes: IntColumn
 
+    def at(self, rows: IntColumn) -> "ForecastNodes":
+        """Only these rows."""
+        names = [self.names[row] for row in rows.tolist()]
+        return ForecastNodes(names, self.allocatable_milli_cpu[rows], self.allocatable_memory_bytes[rows])
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ServicePods:
@@ -70,6 +75,10 @@ class ServicePods:
 
     services: Sequence[ServiceName]
     pods_of_service: IntColumn
+
+    def at(self, rows: IntColumn) -> "ServicePods":
+        """Only these nodes."""
+        return ServicePods(self.services, self.pods_of_service[:, rows])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,6 +100,10 @@ class Loads:
     known: Mask
     stale: Mask
 
+    def at(self, rows: IntColumn) -> "Loads":
+        """Only these subjects."""
+        return Loads(self.milli_cpu[rows], self.memory_bytes[rows], self.known[rows], self.stale[rows])
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KnownLoads:
@@ -103,6 +116,10 @@ class KnownLoads:
     current: Loads
     services: Mapping[Subject, int]
     service_pod_forecast: Loads
+
+    def at(self, rows: IntColumn) -> "KnownLoads":
+        """Only these nodes, and all services."""
+        return replace(self, forecast=self.forecast.at(rows), current=self.current.at(rows))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -207,8 +224,10 @@ def newest_load(
 
 
 def load_delta(loads: KnownLoads, nodes: ForecastNodes, pods: ServicePods | None = None) -> LoadDelta:
-    """Each node's ``delta`` with the pods that it holds now; cheap, for every decision of a round.
+    """Each node's ``delta`` with the pods that it holds now.
 
+    A node's answer hangs on its own row alone: after a decision only the touched rows need it again,
+    ``load_delta(loads.at(rows), nodes.at(rows), pods.at(rows))``.
     A node whose own forecast is stale is not known: only one that has no forecast of its own takes
     the sum over its pods.
     """
