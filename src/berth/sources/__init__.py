@@ -1,0 +1,1 @@
+"""Where things are read from: snapshot files, forecasts, loads, profiles."""
