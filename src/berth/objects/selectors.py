@@ -134,9 +134,10 @@ def _checked(expression: LabelSelectorRequirement, path: str) -> Requirement:
             if values:
                 raise SelectorError(f"{path}.values", list(values), f"empty, as {expression.operator} demands")
         case "Gt" | "Lt":
-            bound = parse_int64(values[0]) if len(values) == 1 else None
+            # A sign is refused: the text must be a label's value, too.
+            bound = parse_int64(values[0]) if len(values) == 1 and _NAME.match(values[0]) else None
             if bound is None:
-                raise SelectorError(f"{path}.values", list(values), "exactly one integer")
+                raise SelectorError(f"{path}.values", list(values), "exactly one integer without a sign")
             return Requirement(expression.key, expression.operator, bound=bound)
     for value in values:
         if value and not _NAME.match(value):
