@@ -1,1 +1,1 @@
-"""The scheduling module: presort, rounds, additions and removals, the plan. Pure: no files, no clock."""
+"""The scheduling module: pods of services are added and removed in rounds. Knows no clock, no files, no network."""
