@@ -1,12 +1,13 @@
-"""NodeLoadForecastPriority: how much a node's load is about to change, and what that scores.
+"""How much a node's load is about to change, for NodeLoadForecastPriority.
 
 All arithmetic is float64, one operation after another in the order written here and without fused
 multiply-add, so that a scalar or compiled twin gives the same bits:
 
 - a mean adds its rows one by one by rising time, then divides once by their number;
 - the sum over a node's pods adds ``pods * mean`` one by one in the order of the services given;
-- delta is ``(cpu change / allocatable cpu + memory change / allocatable memory) / 2``, then clamped;
-- a score is ``floor(half - half * delta)``, or ``+``, with ``half = maximum / 2``.
+- delta is ``(cpu change / allocatable cpu + memory change / allocatable memory) / 2``, then clamped.
+
+What it scores is the plugin's affair (`berth.plugins.node_load_forecast`).
 
 Knows nothing of files, and of the clock only the ``now`` that it is given.
 """
@@ -246,34 +247,6 @@ def given_delta(deltas: Mapping[str, float], node_names: Sequence[str]) -> LoadD
     given = np.array([deltas.get(name, np.nan) for name in node_names], dtype=np.float64)
     known = ~np.isnan(given)
     return LoadDelta(np.where(known, np.clip(given, -1.0, 1.0), 0.0), known)
-
-
-def forecast_add_score(delta: FloatColumn, maximum: int) -> IntColumn:
-    """Score 0 (the load is about to rise) to ``maximum`` (it falls): ``floor(5 - 5 * delta)`` for 10.
-
-    Parameters
-    ----------
-    delta : float64[n_nodes]
-        From -1 to 1.
-    maximum
-        10 or 100; half of it is exact.
-    """
-    half = maximum / 2.0
-    return np.floor(half - half * delta).astype(np.int64)
-
-
-def forecast_remove_score(delta: FloatColumn, maximum: int) -> IntColumn:
-    """Score 0 (the load is about to fall) to ``maximum`` (it rises): ``floor(5 + 5 * delta)`` for 10.
-
-    Parameters
-    ----------
-    delta : float64[n_nodes]
-        From -1 to 1.
-    maximum
-        10 or 100; half of it is exact.
-    """
-    half = maximum / 2.0
-    return np.floor(half + half * delta).astype(np.int64)
 
 
 def _rows_of(samples: Samples, row_of: Mapping[Subject, int]) -> IntColumn:
