@@ -269,7 +269,9 @@ class Cluster:
             ready=ready is not None and ready.status == "True",
             terminating=meta.deletion_timestamp is not None,
             created=int(meta.creation_timestamp.timestamp()) if meta.creation_timestamp else 0,
-            ready_since=int(ready.last_transition_time.timestamp()) if ready and ready.last_transition_time else 0,
+            ready_since=int(ready.last_transition_time.timestamp())
+            if ready and ready.last_transition_time
+            else 0,
             deletion_cost=_deletion_cost(meta.annotations.deletion_cost) if meta.annotations else 0,
             restarts=max((s.restart_count for s in status.container_statuses), default=0),
         )

@@ -58,7 +58,7 @@ def choose_leaving(
     """
     own = members(cluster, service).own
     leaving = in_leaving_order(cluster, np.flatnonzero(may_leave(cluster, service, own, workload)))
-    rows = cluster.pods.node_row[leaving]
+    rows = cluster.pods.node_row[leaving].astype(np.intp)
     without_node = leaving[rows == NONE]
     if len(without_node):
         return Removal(int(without_node[0]))
@@ -67,9 +67,11 @@ def choose_leaving(
     nodes, first = np.unique(rows, return_index=True)
     firsts = leaving[first]
     scores = removal_scores(cluster, nodes, firsts, own, weights, maximum)
-    total = sum((weights[name] * column for name, column in scores.items()), np.zeros(len(nodes), dtype=np.int64))
+    total = sum(
+        (weights[name] * column for name, column in scores.items()), np.zeros(len(nodes), dtype=np.int64)
+    )
     best = total.max()
-    row = ties.take(nodes[total == best].astype(np.intp), cluster.nodes.rank)
+    row = ties.take(nodes[total == best], cluster.nodes.rank)
     at = int(np.searchsorted(nodes, row))
     return Removal(
         pod=int(firsts[at]),
@@ -113,7 +115,7 @@ def removal_scores(
         cluster.nonzero_memory[rows] - held_memory[spec_ids],
         allocatable.of(_MEMORY_ID)[rows],
     )
-    scores = {}
+    scores: dict[str, IntColumn] = {}
     for name in weights:
         match name:
             case "MostRequestedPriority":
@@ -129,7 +131,9 @@ def removal_scores(
     return scores
 
 
-def service_pods_on_node(cluster: Cluster, rows: NDArray[np.intp], own: BoolColumn, maximum: int) -> IntColumn:
+def service_pods_on_node(
+    cluster: Cluster, rows: NDArray[np.intp], own: BoolColumn, maximum: int
+) -> IntColumn:
     """Score the share of the service's pods that each node holds: ``maximum × on the node ÷ all``, integers."""
     n_own = int(own.sum())
     placed = cluster.pods.node_row[own & (cluster.pods.node_row != NONE)]

@@ -121,7 +121,12 @@ class Round:
         resolve_workload(self.cluster, service, change.workload)
         for _ in range(change.number):
             removal = choose_leaving(
-                self.cluster, service, change.workload, self.rules.remove_weights, self.rules.maximum, self.ties
+                self.cluster,
+                service,
+                change.workload,
+                self.rules.remove_weights,
+                self.rules.maximum,
+                self.ties,
             )
             if removal.pod is None:
                 name = f"{change.namespace}/{change.service}"
@@ -188,9 +193,15 @@ class Round:
             elif self.rules.keep_pending:
                 pending = self.cluster.add_pod(
                     PodValues(
-                        incoming.name, "", incoming.namespace_id, incoming.spec_id, incoming.labels_id,
-                        incoming.owners_id, NONE, phase=1,
-                    )  # fmt: skip
+                        incoming.name,
+                        "",
+                        incoming.namespace_id,
+                        incoming.spec_id,
+                        incoming.labels_id,
+                        incoming.owners_id,
+                        NONE,
+                        phase=1,
+                    )
                 )
                 self._note_added(change, decision, Added(pending, pattern, incoming.name, claims))
             else:
@@ -224,9 +235,16 @@ class Round:
     ) -> None:
         self.decisions.append(
             PlannedDecision(
-                request=change.request, operation=change.operation, namespace=change.namespace,
-                service=change.service, pod=pod, node=node, score=score, scores=scores or {}, feasible=feasible,
+                request=change.request,
+                operation=change.operation,
+                namespace=change.namespace,
+                service=change.service,
+                pod=pod,
+                node=node,
+                score=score,
+                scores=scores or {},
+                feasible=feasible,
                 reason=reason,
-            )  # fmt: skip
+            )
         )
         self.effects.append(effect)

@@ -58,4 +58,6 @@ def addition_profile(weights: Mapping[str, int], hard_pod_affinity_weight: int =
     for name in weights:
         if name not in known:
             raise InputError("module.addWeights", name, f"one of {', '.join(known)}")
-    return Profile(filters, tuple(WeightedScore(name, known[name], weight) for name, weight in weights.items()))
+    return Profile(
+        filters, tuple(WeightedScore(name, known[name], weight) for name, weight in weights.items())
+    )
