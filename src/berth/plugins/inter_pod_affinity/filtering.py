@@ -1,9 +1,11 @@
 """MatchInterPodAffinity: required terms, those of the pod and those of the pods that are there.
 
 Source: ``predicates/predicates.go`` and ``metadata.go`` of 1.10, 1.13 and 1.17,
-``plugins/interpodaffinity/filtering.go`` of 1.36. Pods on nodes that are not known do not count: up to 1.13 such
-pods make kube-scheduler ask all pods anew for every node, and terms that select them may end in an error; here the
-answer is that of a scheduler that knows all nodes.
+``plugins/interpodaffinity/filtering.go`` of 1.36.
+
+Pods on nodes that are not known do not count. Up to 1.13 such pods make kube-scheduler ask all pods anew for
+every node, and terms that select them may end in an error; here the answer is that of a scheduler that knows
+all nodes.
 """
 
 from dataclasses import dataclass
@@ -40,7 +42,7 @@ class MatchInterPodAffinity(FilterPlugin[Required]):
     Attributes
     ----------
     rules : Rules
-        Also tells the reasons: up to 1.17 two for each node, in 1.36 only the second, and in another order of rules.
+        Also tells the reasons: up to 1.17 two for each node, in 1.36 the second alone, own terms going first.
     """
 
     rules: Rules = Rules.ALL_TERMS
@@ -83,15 +85,15 @@ class MatchInterPodAffinity(FilterPlugin[Required]):
 
     def _judge_own(self, state: Required, rows: Rows, numbers: NDArray[np.intp], codes: IntColumn) -> None:
         """Judge the pod's own required terms on rows that have not failed yet."""
+        # Pod by pod, 1.13 and 1.17 meet an anti-affinity that can't be read before the affinity is decided.
+        if not (state.shuns_all and self.rules is Rules.ALL_TERMS):
+            for company in state.companies:
+                _fail(codes, AFFINITY, ~company.is_met(rows, self.rules))
         if state.own_error is not None:
             # Without any pod to compare with, 1.13 and 1.17 never come to the error.
             if self.rules is Rules.EACH_TERM or on_nodes(state.cluster).any():
                 codes[codes == FITS] = OWN_UNREADABLE - numbers[codes == FITS]
             _fail(codes, AFFINITY)
-        # Pod by pod, 1.13 and 1.17 come to the unreadable anti-affinity before they have seen all for the affinity.
-        if not (state.shuns_all and self.rules is Rules.ALL_TERMS):
-            for company in state.companies:
-                _fail(codes, AFFINITY, ~company.is_met(rows, self.rules))
         if state.shuns_all:
             _fail(codes, ANTI_AFFINITY)
         _fail(codes, ANTI_AFFINITY, _any_above_zero(state.shunned, rows, codes))
@@ -104,7 +106,7 @@ class MatchInterPodAffinity(FilterPlugin[Required]):
             what = f"Cannot schedule pod {_full_name(state.pod)} onto node {node}"
             return (f"{what}, because of PodAffinity, err: {state.own_error}",)
         if code == UNREADABLE:
-            return (f"parsing pod: {state.unreadable}",)
+            return (state.unreadable or "",)
         return (REASONS[code],) if self.rules is Rules.TODAY else (NOT_MATCHED, REASONS[code])
 
     def mend(self, state: Required, changes: Changes) -> Rows | None:

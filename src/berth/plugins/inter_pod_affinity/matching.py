@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 from berth.cluster.arrays import NONE, BoolColumn
 from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.log import PodChange
-from berth.objects.selectors import EVERYTHING, SelectorError
+from berth.objects.selectors import SelectorError
 from berth.plugins.inter_pod_affinity.tally import Tally
 from berth.plugins.inter_pod_affinity.terms import Kind, Term, TermIndex, speaks_of
 
 MANY_PODS = 2_000
-"""From so many pods on it is quicker to look through the column of specs than to gather them from their sets."""
+"""From so many pods on, looking through the column of specs is quicker than gathering their sets."""
 
 
 class Watch:
@@ -22,7 +22,8 @@ class Watch:
     def __init__(self, cluster: Cluster, pod: Incoming, term: Term) -> None:
         self.term = term
         self._cluster = cluster
-        self._everywhere = term.namespace_selector == EVERYTHING
+        # 1.36 turns the namespace selector into names, but asks it again, of labels that it does not know.
+        self._everywhere = term.namespace_selector.matches({})
         self._namespaces = set(term.namespaces)
         if term.own_namespace:
             self._namespaces.add(pod.namespace)
@@ -110,7 +111,7 @@ class Reaching:
                 tally.change(key, change.row, change.sign * amount)
 
     def has_own(self) -> bool:
-        """Tell whether terms of the incoming pod select the pod itself: another one like it would be reached by them."""
+        """Tell whether terms of the incoming pod select the pod itself, and so every other one like it."""
         return bool(self._selecting_terms(self._pod.spec_id))
 
     def _selecting_terms(self, spec_id: int) -> list[tuple[str, int, bool]]:
@@ -125,7 +126,7 @@ class Reaching:
         return speaks_of(term, self._pod.namespace, self._namespace_labels, self._pod.labels)
 
     def _rows(self, spec_ids: list[int], own_namespace: bool) -> NDArray[np.int32]:
-        """Return the nodes' rows of all pods of specs, a row as often as there are pods (a spec may be named twice)."""
+        """Return the rows of all pods of specs, as often as there are pods (a spec may be named twice)."""
         members, pods = self._cluster.affinity_pods, self._cluster.pods
         ids: NDArray[np.intp]
         if (

@@ -1,20 +1,29 @@
 """What required terms need to know of the pods that are there, counted per domain. Knows no verdicts."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 
 import numpy as np
 
 from berth.cluster.arrays import BoolColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.log import PodChange
-from berth.objects.selectors import SelectorError
 from berth.plugins.inter_pod_affinity.matching import Reaching, Watch, on_nodes, selected_by_all
 from berth.plugins.inter_pod_affinity.tally import NODE, Tally
 from berth.plugins.inter_pod_affinity.terms import Kind, Rules, SpecTerms, Term
 
 HOSTNAME = "kubernetes.io/hostname"
 EMPTY_KEY = "empty topologyKey is not allowed except for PreferredDuringScheduling pod anti-affinity"
+
+
+LISTS = {
+    Kind.REQUIRED_AFFINITY: "requiredAffinityTerms",
+    Kind.REQUIRED_ANTI_AFFINITY: "requiredAntiAffinityTerms",
+    Kind.PREFERRED_AFFINITY: "preferredAffinityTerms",
+    Kind.PREFERRED_ANTI_AFFINITY: "preferredAntiAffinityTerms",
+}
+"""What 1.36 calls the lists of terms in its errors, in the order in which it reads them."""
 
 
 @dataclass(slots=True)
@@ -53,7 +62,8 @@ class Company:
             return met
         if rules is Rules.EACH_TERM:
             if NODE in self.keys:
-                return met | (self.tally.of(NODE, rows) == 0)
+                first: BoolColumn = self.tally.of(NODE, rows) == 0
+                return met | first
             return met if self.n_pods else np.ones_like(met)
         # Pods outside of all the domains do not count as others of the series.
         if not self.tally.is_empty():
@@ -78,7 +88,7 @@ class Required:
         Why the pod's own required affinity can't be read.
     shuns_all : bool
         The pod's required anti-affinity can't be read; up to 1.17 every node then fails it.
-    unreadable : SelectorError or None
+    unreadable : str or None
         Why the pod's own terms can't be read (1.36).
     """
 
@@ -93,7 +103,7 @@ class Required:
     error: str | None = None
     own_error: str | None = None
     shuns_all: bool = False
-    unreadable: SelectorError | None = None
+    unreadable: str | None = None
 
     def count_own(self, terms: SpecTerms) -> None:
         """Count the pods that the pod's own terms select."""
@@ -103,7 +113,9 @@ class Required:
             return
         placed = on_nodes(self.cluster)
         self._note_refusals(terms, bool(placed.any()))
-        together = [(term,) for term in required] if self.rules is Rules.EACH_TERM else [required]
+        together: Iterable[tuple[Term, ...]] = [required]
+        if self.rules is Rules.EACH_TERM:
+            together = ((term,) for term in takewhile(lambda term: term.topology_key, required))
         self.companies = tuple(self._company(group, placed) for group in together if group)
         self.shuns = tuple(Watch(self.cluster, self.pod, term) for term in anti)
         for watch in self.shuns:
@@ -140,20 +152,18 @@ class Required:
 
     def _note_refusals(self, terms: SpecTerms, any_pods: bool) -> None:
         if self.rules is Rules.TODAY:
-            self.unreadable = next(iter(terms.refused.values()), None)
+            self.unreadable = _parse_error(terms)
             return
         alone = self.rules is Rules.EACH_TERM
         refused = terms.refused.get(Kind.REQUIRED_AFFINITY)
-        if refused is not None:
-            self.own_error = str(refused)
-        elif alone and any(not term.topology_key for term in terms.of[Kind.REQUIRED_AFFINITY]):
+        if alone and any(not term.topology_key for term in terms.of.get(Kind.REQUIRED_AFFINITY, ())):
             self.own_error = EMPTY_KEY
-        anti = terms.of.get(Kind.REQUIRED_ANTI_AFFINITY)
+        elif refused is not None:
+            self.own_error = str(refused)
+        anti = terms.of.get(Kind.REQUIRED_ANTI_AFFINITY, ())
         # 1.13 and 1.17 read the terms when they come to the first pod.
-        unread = (
-            (alone or any_pods) if anti is None else alone and any(not term.topology_key for term in anti)
-        )
-        self.shuns_all = unread
+        self.shuns_all = (alone or any_pods) and Kind.REQUIRED_ANTI_AFFINITY in terms.refused
+        self.shuns_all |= alone and any(not term.topology_key for term in anti)
 
     def _company(self, terms: tuple[Term, ...], placed: BoolColumn) -> Company:
         watches = tuple(Watch(self.cluster, self.pod, term) for term in terms)
@@ -178,3 +188,10 @@ def is_above_zero(tally: Tally, key: str, rows: Rows) -> BoolColumn:
     """Tell on which rows a key's sum is above 0."""
     above: BoolColumn = tally.of(key, rows) > 0
     return above & tally.has(HOSTNAME, rows) if key == NODE else above
+
+
+def _parse_error(terms: SpecTerms) -> str | None:
+    texts = [f"{name}: {terms.refused[kind]}" for kind, name in LISTS.items() if kind in terms.refused]
+    if not texts:
+        return None
+    return f"parsing pod: {texts[0] if len(texts) == 1 else '[' + ', '.join(texts) + ']'}"

@@ -1,6 +1,7 @@
 """InterPodAffinityPriority: preferred terms, those of the pod and those of the pods that are there.
 
-Source: ``priorities/interpod_affinity.go`` of 1.10, 1.13 and 1.17, ``plugins/interpodaffinity/scoring.go`` of 1.36.
+Source: ``priorities/interpod_affinity.go`` of 1.10, 1.13 and 1.17, ``plugins/interpodaffinity/scoring.go`` of
+1.36.
 """
 
 from dataclasses import dataclass
@@ -156,12 +157,12 @@ class InterPodAffinityPriority(ScorePlugin[Preferred]):
 
 
 def spread_out(sums: IntColumn, maximum: int, *, from_zero: bool) -> IntColumn:
-    """Scale sums of weights so that the lowest becomes 0 and the highest ``maximum``; all alike, they become 0.
+    """Scale sums of weights so that the lowest becomes 0, the highest ``maximum``; if all are alike, all are 0.
 
     Parameters
     ----------
     from_zero : bool
-        Count 0 among the sums: a lowest sum above it, or a highest below it, does not reach the end of the scale.
+        Count 0 among the sums: a lowest sum above it, or a highest below it, is not at the end of the scale.
     """
     if not len(sums):
         return sums.copy()

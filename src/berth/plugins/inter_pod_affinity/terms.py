@@ -1,4 +1,4 @@
-"""Affinity terms, checked once per spec and looked up by the labels that they select. Knows no rows and no sums."""
+"""Affinity terms, checked once per spec, looked up by labels that they select. Knows no rows and no sums."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -51,7 +51,10 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class SpecTerms:
-    """All terms of a spec; a list with a term that Kubernetes refuses is in ``refused`` instead."""
+    """All terms of a spec, and by what term Kubernetes refuses a list.
+
+    Of a refused list no terms are there; of one that is read term by term (1.10), those before the bad one.
+    """
 
     of: dict[Kind, tuple[Term, ...]]
     refused: dict[Kind, SelectorError]
@@ -73,13 +76,14 @@ def terms_of(affinity: Affinity | None, rules: Rules) -> SpecTerms:
     }
     checked = SpecTerms({}, {})
     for kind, terms in weighted.items():
+        read: list[Term] = []
         try:
-            checked.of[kind] = tuple(
-                _term(term, weight, rules, f"spec.affinity.{kind.value}[{i}]")
-                for i, (weight, term) in enumerate(terms)
-            )
+            for i, (weight, term) in enumerate(terms):
+                read.append(_term(term, weight, rules, f"spec.affinity.{kind.value}[{i}]"))
         except SelectorError as error:
             checked.refused[kind] = error
+        if kind not in checked.refused or rules is Rules.EACH_TERM:
+            checked.of[kind] = tuple(read)
     return checked
 
 
@@ -100,7 +104,7 @@ def _term(term: PodAffinityTerm, weight: int, rules: Rules, path: str) -> Term:
 
 
 def _take_last_key(terms: SpecTerms) -> None:
-    """Give required anti-affinity terms the last one's topology key: 1.10 keeps pointers to its loop variable."""
+    """Give anti-affinity terms the last one's topology key: 1.10 keeps pointers to its loop variable."""
     anti = terms.of.get(Kind.REQUIRED_ANTI_AFFINITY, ())
     terms.of[Kind.REQUIRED_ANTI_AFFINITY] = tuple(
         replace(term, topology_key=anti[-1].topology_key) for term in anti
@@ -111,8 +115,8 @@ class TermIndex:
     """The terms of all specs of pods on nodes, by a label that a pod must have to be selected.
 
     Clusters hold many pods with terms, and any one pod is selected by few of them: terms are looked up by the
-    incoming pod's labels instead of being asked one by one. Specs are only ever added; whether there are pods of
-    them is for others to ask.
+    incoming pod's labels instead of being asked one by one. Specs are only ever added; whether there are pods
+    of them is for others to ask.
     """
 
     def __init__(self, rules: Rules) -> None:
