@@ -1,0 +1,1 @@
+"""One module per predicate and/or priority; none knows another."""
