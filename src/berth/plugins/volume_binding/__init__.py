@@ -1,13 +1,13 @@
 """CheckVolumeBinding: can the pod's claims have their volumes on the node?
 
-Volumes that are bound must be reachable from the node. Claims that wait for their first consumer must find a free
-volume there, each another one, or a class that can provision one. All other unbound claims, and missing ones, are an
-error of the pod as a whole.
+Volumes that are bound must be reachable from the node. Claims that wait for their first consumer must find a
+free volume there, each another one, or a class that can provision one. All other unbound claims, and missing
+ones, are an error of the pod as a whole.
 
-A pod that is only planned can be judged as well: put its claims into the cluster before it is evaluated. The pod with
-ordinal 3 of StatefulSet ``db`` has for its volumeClaimTemplate ``data`` a PersistentVolumeClaim ``data-db-3`` in its
-namespace, with the template's spec, and a volume of the template's name that names this claim; where there is no such
-object, put one without ``volumeName``: it counts as unbound.
+A pod that is only planned can be judged as well: put its claims into the cluster before it is evaluated. The
+pod with ordinal 3 of StatefulSet ``db`` has, for its volumeClaimTemplate ``data``, a volume ``data`` and the
+PersistentVolumeClaim ``data-db-3`` of its namespace. Where there is none, put one with the template's spec
+and no ``volumeName``: it counts as unbound. Take it away again when the pod is not to come after all.
 """
 
 from dataclasses import dataclass, field
@@ -76,7 +76,7 @@ class VolumeBinding(FilterPlugin[VolumeBindingState]):
             state.fail(np.ones_like(state.codes, dtype=np.bool_), claims.error)
             return state
         state.binds = bool(claims.delayed)
-        rows = VolumeRows(cluster.nodes)
+        rows = VolumeRows(cluster.nodes, self.rules)
         _judge_bound(state, claims, cluster, rows)
         if claims.delayed:
             _judge_delayed(state, claims, cluster, rows, self.rules)

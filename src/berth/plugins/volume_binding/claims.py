@@ -36,7 +36,7 @@ class PodClaims:
 def tell_apart(
     namespace: str, names: Sequence[str], objects: ClusterObjects, rules: BindingRules
 ) -> PodClaims:
-    """Look up the claims of a pod and tell them apart; the first error in their order is the one that counts."""
+    """Look up the claims of a pod and tell them apart; the first error in their order counts."""
     told = PodClaims()
     unbound = False
     for name in names:
@@ -62,7 +62,7 @@ def tell_apart(
 
 
 def class_of(item: PersistentVolumeClaim | PersistentVolume) -> str:
-    """Return the name of a claim's or volume's storage class, empty if it has none; the old annotation goes first."""
+    """Return the name of a storage class, empty if there is none; the old annotation goes before the spec."""
     return item.metadata.annotations.get(BETA_CLASS, spec_class_of(item))
 
 

@@ -1,4 +1,4 @@
-"""Which volume would a claim get on which node? All nodes at once: a volume's affinity is a mask over rows."""
+"""Which volume would a claim get on which node? All nodes at once: volumes have masks over rows."""
 
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
@@ -8,7 +8,7 @@ import numpy as np
 
 from berth.cluster.arrays import BoolColumn
 from berth.cluster.nodes import NodeTable
-from berth.framework.node_selection import matches_node_selector, matches_term
+from berth.framework.node_selection import matches_expressions, matches_node_selector, matches_term
 from berth.objects.base import LabelSelectorRequirement, ResourceList
 from berth.objects.pods import NodeSelector, NodeSelectorTerm
 from berth.objects.quantities import parse_quantity
@@ -26,8 +26,9 @@ _quantity = lru_cache(maxsize=1024)(parse_quantity)
 class VolumeRows:
     """From which rows a volume can be reached. Volumes of one affinity share a mask."""
 
-    def __init__(self, nodes: NodeTable) -> None:
+    def __init__(self, nodes: NodeTable, rules: BindingRules) -> None:
         self.nodes = nodes
+        self._match_fields = rules.match_fields
         self._masks: dict[NodeSelector, BoolColumn] = {}
         self._all = np.ones(nodes.n_rows, dtype=np.bool_)
 
@@ -38,7 +39,10 @@ class VolumeRows:
             return self._all
         mask = self._masks.get(affinity.required)
         if mask is None:
-            mask = matches_node_selector(self.nodes, affinity.required, with_fields=False)
+            if self._match_fields:
+                mask = matches_node_selector(self.nodes, affinity.required, with_fields=False)
+            else:
+                mask = matches_expressions(self.nodes, affinity.required)
             self._masks[affinity.required] = mask
         return mask
 

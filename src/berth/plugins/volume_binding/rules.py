@@ -24,6 +24,8 @@ class BindingRules:
         Whether a claim that names a volume counts as bound although binding is not complete.
     binding_mode_required : bool
         Whether a class without ``volumeBindingMode`` is an error (else it binds at once).
+    match_fields : bool
+        Whether the node affinity of volumes may ask for fields, and a term that is refused harms no other.
     volume_modes : bool
         Whether claim and volume must agree on block or file system.
     available_only : bool
@@ -31,8 +33,8 @@ class BindingRules:
     provisions : bool
         Whether a claim without a volume fits where one can be provisioned.
     sought_by_annotation : bool
-        Whether a claim's old class annotation says which volumes are looked at (by the class of their spec), or
-        its spec does. Either way the classes of both, annotations first, must then be equal.
+        Whether a claim's old class annotation says which volumes are looked at (by the class of their
+        spec), or its own spec does. Either way the classes of both, annotations first, must then be equal.
     """
 
     missing_claim: str = 'error getting PVC "{key}": could not find v1.PersistentVolumeClaim "{key}"'
@@ -40,6 +42,7 @@ class BindingRules:
     selected_node: SelectedNode = SelectedNode.UNBOUND
     prebound_counts: bool = False
     binding_mode_required: bool = True
+    match_fields: bool = True
     volume_modes: bool = True
     available_only: bool = True
     provisions: bool = True
