@@ -67,10 +67,10 @@ def answer(plugin: FilterPlugin[Any], case: Json) -> Json:
     return failed
 
 
-def golden(name: str) -> list[tuple[Json, Json]]:
-    """Read cases and what the release's own predicates answer."""
+def golden(name: str) -> list[Json]:
+    """Read records of a release, a case, and what the release's own predicates answer."""
     with gzip.open(DATA / name, "rt") as lines:
-        return [(record["case"], record["predicates"]) for record in map(json.loads, lines)]
+        return [json.loads(line) for line in lines]
 
 
 def _with_namespace(item: Json) -> Json:
@@ -201,6 +201,9 @@ class StorageCases:
                 {"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["web"]}]},
                 {"matchExpressions": [{"key": "other", "operator": "DoesNotExist"}]},
             )
+        if self.chance(0.02):
+            operator, values = self.pick(("In", []), ("Exists", ["x"]), ("Gt", ["1"]))
+            spec["selector"] = {"matchExpressions": [{"key": "app", "operator": operator, "values": values}]}
         if self.chance(0.25) and n_volumes:
             spec["volumeName"] = f"pv-{self.rng.randrange(n_volumes + self.chance(0.1))}"
             if self.chance(0.95):

@@ -21,7 +21,7 @@ from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.log import Changes
 from berth.framework.plugin import FITS, BatchKind, FilterPlugin
 from berth.objects.selectors import SelectorError
-from berth.plugins.volume_binding.claims import SELECTED_NODE, PodClaims, tell_apart
+from berth.plugins.volume_binding.claims import SELECTED_NODE, PodClaims, selector_refused, tell_apart
 from berth.plugins.volume_binding.matching import VolumeMatcher, VolumeRows, asked_storage, provisionable
 from berth.plugins.volume_binding.rules import BindingRules, SelectedNode
 
@@ -130,9 +130,7 @@ def _judge_delayed(
             try:
                 matched = matcher.match(claim)
             except SelectorError as error:
-                key = f"{claim.metadata.namespace}/{claim.metadata.name}"
-                text = f"error creating internal label selector for claim: {key}: {error}"
-                state.fail(np.ones_like(conflict), text)
+                state.fail(np.ones_like(conflict), selector_refused(claim, error))
                 return
         if not rules.provisions:
             conflict |= ~matched

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from berth.cluster.objects import ClusterObjects
+from berth.objects.selectors import SelectorError
 from berth.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from berth.plugins.volume_binding.rules import BindingRules, SelectedNode
 
@@ -69,6 +70,20 @@ def class_of(item: PersistentVolumeClaim | PersistentVolume) -> str:
 def spec_class_of(item: PersistentVolumeClaim | PersistentVolume) -> str:
     """Return the name of the storage class as the spec has it, empty if it has none."""
     return item.spec.storage_class_name or ""
+
+
+def selector_refused(claim: PersistentVolumeClaim, error: SelectorError) -> str:
+    """Return upstream's text for a claim's selector that is none; of bad keys and values, our own."""
+    if error.path.endswith(".operator"):
+        why = f'"{error.value}" is not a valid pod selector operator'
+    elif error.expected.startswith("at least one"):
+        why = "for 'in', 'notin' operators, values set can't be empty"
+    elif error.expected.startswith("empty"):
+        why = "values set must be empty for exists and does not exist"
+    else:
+        why = str(error)
+    meta = claim.metadata
+    return f"error creating internal label selector for claim: {meta.namespace}/{meta.name}: {why}"
 
 
 def _is_bound(claim: PersistentVolumeClaim, rules: BindingRules) -> bool:
