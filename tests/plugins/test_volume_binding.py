@@ -27,7 +27,7 @@ RULES = {
     "1.13": BindingRules(),
     "1.17": BindingRules(selected_node=SelectedNode.PINNED, sought_by_annotation=True),
 }
-GOLDEN = golden("volume_binding.jsonl.gz")
+GOLDEN = golden("volumes.jsonl.gz")
 NODE_CONFLICT = "node(s) had volume node affinity conflict"
 BIND_CONFLICT = "node(s) didn't find available persistent volumes to bind"
 BOUND = {"pv.kubernetes.io/bind-completed": "yes"}

@@ -13,8 +13,8 @@ from berth.objects.base import LabelSelectorRequirement, ResourceList
 from berth.objects.pods import NodeSelector, NodeSelectorTerm
 from berth.objects.quantities import parse_quantity
 from berth.objects.selectors import EVERYTHING, from_label_selector
-from berth.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
-from berth.plugins.volume_binding.claims import class_of, spec_class_of
+from berth.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass, storage_class_of
+from berth.plugins.volume_binding.claims import spec_class_of
 from berth.plugins.volume_binding.rules import BindingRules
 
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
@@ -99,7 +99,7 @@ class VolumeMatcher:
         """Return the volumes that name the claim, and the free ones that it can use, the smallest first."""
         rules = self._rules
         selector = EVERYTHING if claim.spec.selector is None else from_label_selector(claim.spec.selector)
-        asked, class_name = asked_storage(claim), class_of(claim)
+        asked, class_name = asked_storage(claim), storage_class_of(claim)
         prebound: list[PersistentVolume] = []
         free: list[tuple[Decimal, PersistentVolume]] = []
         sought = class_name if rules.sought_by_annotation else spec_class_of(claim)
@@ -117,7 +117,7 @@ class VolumeMatcher:
             elif (
                 spec.claim_ref is None
                 and (volume.status.phase == "Available" or not rules.available_only)
-                and class_of(volume) == class_name
+                and storage_class_of(volume) == class_name
                 and set(claim.spec.access_modes).issubset(spec.access_modes)
                 and selector.matches(volume.metadata.labels)
             ):
