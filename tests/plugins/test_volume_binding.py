@@ -91,6 +91,11 @@ def test_a_pod_without_claims_fits() -> None:
     assert VolumeBinding().batch(state, np.ones(3, dtype=np.bool_)) is BatchKind.CONSTANT
 
 
+def test_a_cluster_may_have_no_nodes() -> None:
+    case = a_case([a_volume("v", "1Gi", "n1")], [a_claim("c", "1Gi")], "c") | {"nodes": []}
+    assert answer(VolumeBinding(), case) == {}
+
+
 def test_a_bound_claim_needs_its_volume() -> None:
     claim = a_claim("c", "1Gi", BOUND, volumeName="v")
     case = a_case([a_volume("v", "1Gi", "n1", "n3")], [claim], "c")

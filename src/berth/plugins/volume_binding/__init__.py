@@ -23,7 +23,8 @@ from berth.framework.plugin import FITS, BatchKind, FilterPlugin
 from berth.framework.verdicts import Verdicts
 from berth.objects.selectors import SelectorError
 from berth.plugins.volume_binding.claims import SELECTED_NODE, PodClaims, selector_refused, tell_apart
-from berth.plugins.volume_binding.matching import VolumeMatcher, VolumeRows, asked_storage, provisionable
+from berth.plugins.volume_binding.matching import VolumeMatcher, asked_storage, provisionable
+from berth.plugins.volume_binding.reach import VolumeReach
 from berth.plugins.volume_binding.rules import BindingRules, SelectedNode
 
 __all__ = ["BindingRules", "SelectedNode", "VolumeBinding", "VolumeBindingState"]
@@ -68,10 +69,10 @@ class VolumeBinding(FilterPlugin[VolumeBindingState]):
             state.fail(state.every_row, claims.error)
             return state
         state.binds = bool(claims.delayed)
-        rows = VolumeRows(cluster.nodes, self.rules)
-        _judge_bound(state, claims, cluster, rows)
+        reach = VolumeReach(cluster.nodes, self.rules)
+        _judge_bound(state, claims, cluster, reach)
         if claims.delayed:
-            _judge_delayed(state, claims, cluster, rows, self.rules)
+            _judge_delayed(state, claims, cluster, reach, self.rules)
         return state
 
     def filter(
@@ -94,7 +95,7 @@ class VolumeBinding(FilterPlugin[VolumeBindingState]):
         return BatchKind.SERIAL if state.binds else BatchKind.CONSTANT
 
 
-def _judge_bound(state: VolumeBindingState, claims: PodClaims, cluster: Cluster, rows: VolumeRows) -> None:
+def _judge_bound(state: VolumeBindingState, claims: PodClaims, cluster: Cluster, reach: VolumeReach) -> None:
     # A node that misses one volume is not asked for the next: an error there would not come up.
     open_rows = state.every_row
     for claim in claims.bound:
@@ -102,14 +103,16 @@ def _judge_bound(state: VolumeBindingState, claims: PodClaims, cluster: Cluster,
         if volume is None:
             state.fail(open_rows, f'could not find v1.PersistentVolume "{claim.spec.volume_name}"')
             break
-        open_rows &= rows.of(volume)
+        reached = np.zeros_like(open_rows)
+        reached[reach.of(volume)] = True
+        open_rows &= reached
     state.codes[~open_rows] = NODE_CONFLICT
 
 
 def _judge_delayed(
-    state: VolumeBindingState, claims: PodClaims, cluster: Cluster, rows: VolumeRows, rules: BindingRules
+    state: VolumeBindingState, claims: PodClaims, cluster: Cluster, reach: VolumeReach, rules: BindingRules
 ) -> None:
-    matcher = VolumeMatcher(cluster.objects.persistent_volumes.all(), rows, rules)
+    matcher = VolumeMatcher(cluster.objects.persistent_volumes.all(), reach, rules)
     conflict = np.zeros_like(state.every_row)
     pins = _pins(claims, rules)
     for name in pins.values():
