@@ -12,7 +12,6 @@ from berth.objects.pods import (
     ResourceRequirements,
 )
 
-
 BETA_STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
 WAIT_FOR_FIRST_CONSUMER = "WaitForFirstConsumer"
 
