@@ -5,7 +5,12 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(name="berth", no_args_is_help=True)
+from berth.cli.answer import answer
+from berth.cli.errors import BerthGroup
+
+app = typer.Typer(name="berth", cls=BerthGroup, no_args_is_help=True)
+
+app.command()(answer)
 
 
 def _print_version(wanted: bool) -> None:
