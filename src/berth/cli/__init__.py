@@ -8,7 +8,7 @@ import typer
 from berth.cli.answer import answer
 from berth.cli.errors import BerthGroup
 
-app = typer.Typer(name="berth", cls=BerthGroup, no_args_is_help=True)
+app = typer.Typer(name="berth", cls=BerthGroup, no_args_is_help=True, rich_markup_mode="markdown")
 
 app.command()(answer)
 

@@ -20,7 +20,9 @@ def answer(release: Release) -> None:
     With --release module a case is a scenario: a cluster, requests and the rules of one round. The answers come in
     the order of the cases, each as soon as it is known. A line that can't be answered is answered with an "error".
 
-    Example: berth answer --release module < scenarios.jsonl > plans.jsonl
+    Example:
+
+        berth answer --release module < scenarios.jsonl > plans.jsonl
     """
     if release not in RELEASES:
         raise InputError("--release", release, f"one of: {', '.join(RELEASES)}")
