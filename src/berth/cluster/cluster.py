@@ -1,7 +1,8 @@
 """The cluster: its tables kept consistent with one another, and every change written to the log."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -54,7 +55,9 @@ class Cluster:
     label_sets : LabelColumns
         The distinct label sets of pods; a row is what ``labels_id`` of a pod names.
     affinity_pods : dict of spec id to set of pod id
-        The pods on nodes whose spec has terms of inter-pod (anti-)affinity.
+        The pods on nodes whose spec has terms of inter-pod (anti-)affinity. A spec stays when its last pod goes.
+    derived : dict
+        What plugins make of interned things (specs, label sets) once and for all, each under its own key.
     """
 
     def __init__(self, accounting: Accounting | None = None) -> None:
@@ -71,6 +74,7 @@ class Cluster:
         self.owner_sets: Interner[Owners] = Interner()
         self.objects = ClusterObjects()
         self.affinity_pods: dict[int, set[int]] = {}
+        self.derived: dict[Hashable, Any] = {}
         self.log = ChangeLog()
         self._labels_id: dict[bytes, int] = {}
         self._owners_id: dict[bytes, int] = {}
@@ -269,7 +273,9 @@ class Cluster:
             ready=ready is not None and ready.status == "True",
             terminating=meta.deletion_timestamp is not None,
             created=int(meta.creation_timestamp.timestamp()) if meta.creation_timestamp else 0,
-            ready_since=int(ready.last_transition_time.timestamp()) if ready and ready.last_transition_time else 0,
+            ready_since=int(ready.last_transition_time.timestamp())
+            if ready and ready.last_transition_time
+            else 0,
             deletion_cost=_deletion_cost(meta.annotations.deletion_cost) if meta.annotations else 0,
             restarts=max((s.restart_count for s in status.container_statuses), default=0),
         )

@@ -97,14 +97,18 @@ def _new_name(cluster: Cluster, pattern: Pattern, namespace_id: int, seed: str) 
 
 def _scale(cluster: Cluster, namespace: str, controller: WorkloadName | None, by: int) -> list[Workload]:
     """Change the replicas of a controller, and of the Deployment above it; return what was changed."""
-    found = find_workload(cluster, namespace, controller) if controller and controller.kind in WORKLOAD_KINDS else None
+    found = (
+        find_workload(cluster, namespace, controller)
+        if controller and controller.kind in WORKLOAD_KINDS
+        else None
+    )
     if found is None or controller is None:
         return []
     above = controlled_by(cluster, namespace, OwnerReference(kind=controller.kind, name=controller.name))
     chain = [found] if above is None or name_of(above) == controller else [found, above]
     changed: list[Workload] = []
     for workload in chain:
-        spec = msgspec.structs.replace(workload.spec, replicas=max(0, replicas(workload) + by))  # type: ignore[type-var]
+        spec = msgspec.structs.replace(workload.spec, replicas=max(0, replicas(workload) + by))
         scaled: Workload = msgspec.structs.replace(workload, spec=spec)
         # Put on the shelf past the log: no plugin reads replicas.
         cluster.objects.shelf(scaled).put(scaled)

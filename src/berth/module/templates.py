@@ -69,7 +69,8 @@ def copy_of(cluster: Cluster, pod: int) -> Pod:
     values = cluster.pods.get(pod)
     return Pod(
         metadata=ObjectMeta(
-            namespace=cluster.namespaces.items[values.namespace_id], labels=cluster.label_sets.get(values.labels_id)
+            namespace=cluster.namespaces.items[values.namespace_id],
+            labels=cluster.label_sets.get(values.labels_id),
         ),
         spec=decode(cluster.specs.key(values.spec_id), PodSpec),
     )
@@ -99,7 +100,9 @@ def highest_ordinal(cluster: Cluster, namespace: str, name: str) -> tuple[int, i
     pods = cluster.pods
     within = pods.alive & ~pods.column("terminating").astype(np.bool_)
     within &= pods.column("namespace_id") == cluster.namespaces.find(namespace)
-    of_set = [i for i, owners in enumerate(cluster.owner_sets.items) if _controlled(owners, "StatefulSet", name)]
+    of_set = [
+        i for i, owners in enumerate(cluster.owner_sets.items) if _controlled(owners, "StatefulSet", name)
+    ]
     within &= np.isin(pods.column("owner_id"), of_set)
     ordinals = ((ordinal(pods.names[pod]), pod) for pod in np.flatnonzero(within).tolist())
     return max(ordinals, default=(-1, -1))
@@ -111,7 +114,9 @@ def ordinal(pod_name: str) -> int:
     return int(found[2]) if found else -1
 
 
-def stateful_pod(pattern: Pattern, stateful_set: StatefulSet, number: int) -> tuple[Pod, list[PersistentVolumeClaim]]:
+def stateful_pod(
+    pattern: Pattern, stateful_set: StatefulSet, number: int
+) -> tuple[Pod, list[PersistentVolumeClaim]]:
     """Return a StatefulSet's pod of an ordinal, and the claims that its templates make for it."""
     name = f"{stateful_set.metadata.name}-{number}"
     namespace = stateful_set.metadata.namespace
@@ -121,7 +126,8 @@ def stateful_pod(pattern: Pattern, stateful_set: StatefulSet, number: int) -> tu
         claim_meta = msgspec.structs.replace(template.metadata, name=claim_name, namespace=namespace)
         claims.append(msgspec.structs.replace(template, metadata=claim_meta))
         volumes[template.metadata.name] = Volume(
-            name=template.metadata.name, persistent_volume_claim=PersistentVolumeClaimVolume(claim_name=claim_name)
+            name=template.metadata.name,
+            persistent_volume_claim=PersistentVolumeClaimVolume(claim_name=claim_name),
         )
     labels = pattern.pod.metadata.labels | {POD_NAME_LABEL: name}
     pod = Pod(

@@ -1,16 +1,13 @@
 """From JSON bytes to structs. A ``null`` counts as absent, as it does in Kubernetes."""
 
-from functools import cache
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import msgspec
 
 T = TypeVar("T")
 
 
-@cache
-def _decoder(kind: type[Any]) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(kind)
+_decoders: dict[object, msgspec.json.Decoder[Any]] = {}
 
 
 def decode(data: bytes | msgspec.Raw, kind: type[T]) -> T:
@@ -24,11 +21,15 @@ def decode(data: bytes | msgspec.Raw, kind: type[T]) -> T:
         The bytes are no JSON.
     """
     try:
-        return cast(T, _decoder(kind).decode(data))
+        decoder = _decoders.get(kind)
+        if decoder is None:
+            decoder = _decoders[kind] = msgspec.json.Decoder(kind)
+        decoded: T = decoder.decode(data)
+        return decoded
     except msgspec.ValidationError:
         # Nulls are rare, and fields declared optional one by one would burden every reader: drop them and try again.
         plain = msgspec.json.decode(data)
-        return cast(T, msgspec.convert(without_nulls(plain), kind))
+        return msgspec.convert(without_nulls(plain), kind)
 
 
 def without_nulls(value: object) -> object:
