@@ -1,0 +1,1 @@
+"""Where things are read from and written to: snapshots of clusters as kubectl writes them."""
