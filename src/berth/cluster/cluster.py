@@ -12,7 +12,7 @@ from berth.cluster.labels import LabelColumns
 from berth.cluster.log import ChangeLog, PodChange
 from berth.cluster.nodes import NodeTable, ResourceTable
 from berth.cluster.objects import ClusterObjects, NamedObject
-from berth.cluster.pods import FAILED, PHASES, SUCCEEDED, PodTable, PodValues
+from berth.cluster.pods import FAILED, PHASES, SUCCEEDED, PodRows, PodTable, PodValues
 from berth.cluster.ports import HostPortTable
 from berth.cluster.specs import SpecInfo, SpecTable
 from berth.objects.base import OwnerReference
@@ -161,11 +161,17 @@ class Cluster:
             self._homeless.setdefault(values.node_name_id, set()).add(pod)
         return pod
 
-    def add_pods(self, rows: list[PodValues]) -> None:
+    def add_pods(self, rows: PodRows | Iterable[PodValues]) -> None:
         """Add many pods that are not there yet, all at once: kept evaluations do not survive it."""
-        node_rows = [self._row_of(values) for values in rows]
-        pods = self.pods.put_all(rows, node_rows)
-        at = np.array(node_rows, dtype=np.intp)
+        if not isinstance(rows, PodRows):
+            gathered = PodRows()
+            for values in rows:
+                gathered.append(values)
+            rows = gathered
+        # One more at the end: NONE is -1, and takes it.
+        row_of_name = np.array([*map(self.nodes.row, self.pods.node_names.items), NONE], dtype=np.int32)
+        at = row_of_name[rows.column("node_name_id")].astype(np.intp)
+        pods = self.pods.put_all(rows, at.astype(np.int32))
         for pod in pods[at == NONE].tolist():
             node_name_id = int(self.pods.column("node_name_id")[pod])
             if node_name_id != NONE:

@@ -2,10 +2,10 @@
 
 Knows JSON and the shape of a Kubernetes ``List``, and nothing of the kinds in it.
 
-Where an object ends is guessed first: at the next text like the one that stood between the last two objects (``}},{"kind":``,
-with whatever white space). Decoding proves the guess: no proper part of a JSON object from its start on is a JSON object, so
-what decodes as a whole is the object, whatever its strings hold. Where the guess was wrong a decoder that skips all it reads
-tells the end.
+Where an object ends is guessed first: at the next text like the one that stood between the last two objects
+(``}},{"kind":``, with whatever white space). Decoding proves the guess: no shorter beginning of a JSON object is
+a JSON object, so what decodes as a whole is the object, whatever its strings hold. Where the guess was wrong a
+decoder that skips all it reads tells the end.
 """
 
 import re
@@ -19,7 +19,7 @@ from berth.errors import BerthError
 
 T = TypeVar("T")
 Decode = Callable[[memoryview], T]
-"""Decodes a whole object; raises msgspec.DecodeError if the text is none, or holds more, or the object is not as it should."""
+"""Decodes an object; raises msgspec.DecodeError if the text holds less or more, or another thing than it should."""
 
 CHUNK_SIZE = 4 << 20
 _LONGEST_KEY = 1 << 20
@@ -126,7 +126,7 @@ class _Text:
         return pattern.match(self.buffer, self.pos + offset)
 
     def peek(self, offset: int = 0, between: re.Pattern[bytes] = _SPACE) -> tuple[int, bytes]:
-        """Return the offset of the next byte that is no white space, and the byte (none at the end of the file)."""
+        """Return the offset of the next byte that is no white space, and the byte (none at the file's end)."""
         while True:
             match = self.match(between, offset)
             at = match.end() if match else self.pos + offset
@@ -167,25 +167,33 @@ class _Text:
         return end
 
 
-def read_objects(file: BinaryIO, decode: Decode[T], chunk_size: int = CHUNK_SIZE) -> Iterator[Found[T]]:
-    """Find the objects of a file: those that stand one after another, the items of lists, the elements of arrays.
+def read_objects(
+    file: BinaryIO,
+    decode: Decode[T],
+    chunk_size: int = CHUNK_SIZE,
+    on_list_end: Callable[[ListHead], None] | None = None,
+) -> Iterator[Found[T]]:
+    """Find the objects of a file: those one after another, the items of lists, the elements of arrays.
 
     Parameters
     ----------
     decode : callable
         Decodes an object; what stands in lists of lists is left to it.
+    on_list_end : callable, optional
+        Told of every list when it is known in full.
 
     Raises
     ------
     JsonSyntaxError
         At the place where the file stops being JSON; all before it has been yielded.
     """
-    return _Reader(_Text(file, chunk_size), decode).objects()
+    return _Reader(_Text(file, chunk_size), decode, on_list_end or (lambda _: None)).objects()
 
 
 class _Reader(Generic[T]):
-    def __init__(self, text: _Text, decode: Decode[T]) -> None:
+    def __init__(self, text: _Text, decode: Decode[T], on_list_end: Callable[[ListHead], None]) -> None:
         self._text = text
+        self._on_list_end = on_list_end
         self._decode = decode
         self._boundary: _Boundary | None = None
         self._at_item = False  # pos stands on the next item already, past the comma
@@ -209,10 +217,11 @@ class _Reader(Generic[T]):
                 continue
             after_single = False
             if byte == b"[":
-                yield from self._items(1, ListHead())
+                yield from self._items(1, None)
             elif (items_at := self._items_offset(head := ListHead())) is not None:
                 yield from self._items(items_at + 1, head)
                 self._rest_of_list(head)
+                self._on_list_end(head)
             else:
                 after_single = True
                 while (found := self._whole(_NEXT_TOP_LEVEL, None)) is None:
@@ -268,8 +277,8 @@ class _Reader(Generic[T]):
             if isinstance(value, str):
                 setattr(head, "kind" if key == "kind" else "api_version", value)
 
-    def _items(self, offset: int, head: ListHead) -> Iterator[Found[T]]:
-        """Yield the elements of the array whose first one would stand at ``offset``; leave ``pos`` behind the array."""
+    def _items(self, offset: int, head: ListHead | None) -> Iterator[Found[T]]:
+        """Yield the elements of the array whose first would stand at ``offset``; leave ``pos`` behind the array."""
         text, self._boundary = self._text, None
         text.pos += offset
         offset, byte = text.peek()
