@@ -88,9 +88,9 @@ class Opener:
         """
         try:
             with file.path.open("rb", buffering=0) as raw:
-                source = BufferedReader(_Counted(raw, self._count), _PEEK)
+                source: BufferedReader = BufferedReader(_Counted(raw, self._count), _PEEK)
                 if source.peek(2).startswith(_GZIP):
-                    source = BufferedReader(cast(RawIOBase, gzip.GzipFile(fileobj=source)), 1 << 18)
+                    source = BufferedReader(gzip.GzipFile(fileobj=source), 1 << 18)
                 if source.peek(2)[:2] in _UTF_16 and file.path.suffix not in (".yaml", ".yml"):
                     raise FileError(f"{file.path}: the text is UTF-16; save it as UTF-8")
                 yield source

@@ -21,7 +21,7 @@ T = TypeVar("T")
 Decode = Callable[[memoryview], T]
 """Decodes an object; raises msgspec.DecodeError if the text holds less or more, or another thing than it should."""
 
-CHUNK_SIZE = 4 << 20
+CHUNK_SIZE = 1 << 19  # stays in the processor's cache: 4 MiB take half as long again
 _LONGEST_KEY = 1 << 20
 # An escape or number that is cut off looks malformed; this is how far from the end that may show.
 _LONGEST_TOKEN_START = 16
