@@ -7,10 +7,12 @@ import typer
 
 from berth.cli.answer import answer
 from berth.cli.errors import BerthGroup
+from berth.cli.plan import OrderedCommand, plan
 
 app = typer.Typer(name="berth", cls=BerthGroup, no_args_is_help=True, rich_markup_mode="markdown")
 
 app.command()(answer)
+app.command(cls=OrderedCommand)(plan)
 
 
 def _print_version(wanted: bool) -> None:
@@ -31,4 +33,4 @@ def berth(
 
 def main() -> None:
     """Run the command line, as the installed command ``berth`` does."""
-    app()
+    app(prog_name="berth")
