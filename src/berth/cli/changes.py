@@ -10,7 +10,14 @@ from pathlib import Path
 from berth.cli.errors import Mistakes
 from berth.cluster.cluster import Cluster
 from berth.errors import BerthError, NotFoundError
-from berth.module.changes import BadRequestError, Change, Operation, parse_number, parse_pod_list, parse_workload
+from berth.module.changes import (
+    BadRequestError,
+    Change,
+    Operation,
+    parse_number,
+    parse_pod_list,
+    parse_workload,
+)
 from berth.module.services import check_change
 
 CHANGE_FORM = "NAMESPACE/SERVICE[@KIND/NAME]=NUMBER, such as shop/web=3"

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import typer
 from typer.core import TyperGroup
@@ -12,6 +12,7 @@ from berth.errors import BerthError
 USAGE = 2
 """The exit code for input that can't be used; 0 is for an answer, whatever it says."""
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -29,10 +30,10 @@ class Mistakes:
     def __init__(self) -> None:
         self.lines: list[str] = []
 
-    def attempt(self, read: Callable[[], T]) -> T | None:
+    def attempt(self, read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
         """Return what ``read`` returns; None, with its mistakes noted, if it can't."""
         try:
-            return read()
+            return read(*args, **kwargs)
         except BerthError as error:
             self.lines += str(error).splitlines()
             return None

@@ -45,10 +45,10 @@ def read_inputs(settings: Settings, now: datetime, mistakes: Mistakes) -> Inputs
     forecast = settings.forecast
     limits = ForecastLimits(forecast.horizon, forecast.max_age, forecast.max_load_age)
     with input_files(settings, now) as files:
-        cluster = mistakes.attempt(lambda: read_cluster(files))
-        forecasts = mistakes.attempt(lambda: read_forecasts(files.forecast)) if files.forecast else None
-        loads = mistakes.attempt(lambda: read_loads(files.load)) if files.load else None
-        profiles = mistakes.attempt(lambda: read_profiles(files.profiles)) if files.profiles else None
+        cluster = mistakes.attempt(read_cluster, files)
+        forecasts = mistakes.attempt(read_forecasts, files.forecast) if files.forecast else None
+        loads = mistakes.attempt(read_loads, files.load) if files.load else None
+        profiles = mistakes.attempt(read_profiles, files.profiles) if files.profiles else None
     if files.forecast and not files.load:
         note("note: a forecast counts only against current loads: name a file of them with --load")
     feed = LoadFeed(
@@ -83,7 +83,12 @@ def input_files(settings: Settings, now: datetime) -> Iterator[InputFiles]:
 
     demo = load_demo(now)
     with TemporaryDirectory(prefix="berth-demo-") as folder:
-        named = {"snapshot": demo.snapshot, "forecast": demo.forecast, "load": demo.load, "profiles": demo.profiles}
+        named = {
+            "snapshot": demo.snapshot,
+            "forecast": demo.forecast,
+            "load": demo.load,
+            "profiles": demo.profiles,
+        }
         paths = {name: Path(folder) / f"{name}.json" for name in named}
         for name, content in named.items():
             paths[name].write_bytes(content)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from berth.cli.changes import Asked
     from berth.cli.errors import Mistakes
     from berth.config import Settings
+    from berth.module.changes import Operation
     from berth.module.plan import Plan
 
 _ORDER = "berth.plan.order"
@@ -33,7 +34,7 @@ class OrderedCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         # Parsing removes what it has read from its list.
         _, _, order = self.make_parser(ctx).parse_args(args=list(args))
-        ctx.meta[_ORDER] = [param.name for param in order]
+        ctx.meta[_ORDER] = [param.name for param in order if param.name in ("add", "remove")]
         return super().parse_args(ctx, args)
 
 
@@ -41,15 +42,21 @@ def plan(
     ctx: typer.Context,
     snapshot: Annotated[
         list[Path] | None,
-        typer.Option(help="File or folder as kubectl get -o json|yaml writes it; repeatable. Without: the demo."),
+        typer.Option(
+            help="File or folder as kubectl get -o json|yaml writes it; repeatable. Without: the demo."
+        ),
     ] = None,
     add: Annotated[
         list[str] | None,
-        typer.Option(metavar="NS/SERVICE=N", help="Add N pods: shop/web=3, shop/web@deployment/web=3. Repeatable."),
+        typer.Option(
+            metavar="NS/SERVICE=N", help="Add N pods: shop/web=3, shop/web@deployment/web=3. Repeatable."
+        ),
     ] = None,
     remove: Annotated[
         list[str] | None,
-        typer.Option(metavar="NS/SERVICE=N", help="Remove N pods; repeatable, decided in the round's own order."),
+        typer.Option(
+            metavar="NS/SERVICE=N", help="Remove N pods; repeatable, decided in the round's own order."
+        ),
     ] = None,
     requests: Annotated[
         Path | None, typer.Option(help='A request body, {"podList": [...]}; - is standard input.')
@@ -62,7 +69,9 @@ def plan(
         str | None, typer.Option(metavar="TIME", help="The time to plan for, such as 2026-03-01T12:00:00Z.")
     ] = None,
     lenient: Annotated[bool, typer.Option("--lenient", help="Skip broken objects with a warning.")] = False,
-    output: Annotated[OutputFormat, typer.Option("--output", "-o", help="How to write the plan.")] = OutputFormat.TABLE,
+    output: Annotated[
+        OutputFormat, typer.Option("--output", "-o", help="How to write the plan.")
+    ] = OutputFormat.TABLE,
     summary: Annotated[
         bool, typer.Option("--summary", help="Count pods by service and node instead of listing each.")
     ] = False,
@@ -106,7 +115,7 @@ def make_plan(settings: "Settings", asked: "list[Asked]", now: str | None, mista
     from berth.cli.progress import progress
     from berth.service.assembly import make_planner
 
-    time = mistakes.attempt(lambda: parse_time(now)) or datetime.now(UTC)
+    time = mistakes.attempt(parse_time, now) or datetime.now(UTC)
     n_before = len(mistakes.lines)
     inputs = read_inputs(settings, time, mistakes)
     if len(mistakes.lines) == n_before:
@@ -172,7 +181,12 @@ def _write_table(plan: "Plan", summary: bool) -> None:
 
 
 def _asked(
-    order: list[str], add: list[str], remove: list[str], requests: Path | None, settings: "Settings", mistakes: "Mistakes"
+    order: "list[Operation]",
+    add: list[str],
+    remove: list[str],
+    requests: Path | None,
+    settings: "Settings",
+    mistakes: "Mistakes",
 ) -> "list[Asked]":
     """Read the changes: those of the file first, then the options in the order in which they were given."""
     from berth.cli.changes import parse_change, read_requests
@@ -180,15 +194,15 @@ def _asked(
     maximum = settings.module.max_number
     asked: list[Asked] = []
     if requests is not None:
-        asked += mistakes.attempt(lambda: read_requests(requests, maximum)) or []
-    left = {"add": deque(add), "remove": deque(remove)}
-    for name in order:
-        if name == "add" or name == "remove":
-            text = left[name].popleft()
-            one = mistakes.attempt(lambda name=name, text=text: parse_change(name, text, maximum))
-            asked += [one] if one else []
+        asked += mistakes.attempt(read_requests, requests, maximum) or []
+    left: dict[Operation, deque[str]] = {"add": deque(add), "remove": deque(remove)}
+    for operation in order:
+        one = mistakes.attempt(parse_change, operation, left[operation].popleft(), maximum)
+        asked += [one] if one else []
     if requests is None and not add and not remove:
-        mistakes.lines.append("nothing to plan: ask for it with --add shop/web=3, --remove shop/api=1 or --requests FILE")
+        mistakes.lines.append(
+            "nothing to plan: ask for it with --add shop/web=3, --remove shop/api=1 or --requests FILE"
+        )
     return asked
 
 

@@ -52,7 +52,13 @@ class _Bar:
 
     def _appear(self) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            MofNCompleteColumn,
+            TextColumn,
+            TimeRemainingColumn,
+        )
         from rich.progress import Progress as RichProgress
 
         count = DownloadColumn() if self._bytes else MofNCompleteColumn()

@@ -37,7 +37,9 @@ def summary_table(plan: Plan) -> Table:
     counts = Counter(
         (d.operation, f"{d.namespace}/{d.service}", d.node or "", d.reason or "") for d in plan.decisions
     )
-    rows = [(operation, service, node, str(n), reason) for (operation, service, node, reason), n in counts.items()]
+    rows: list[tuple[str, ...]] = [
+        (operation, service, node, str(n), reason) for (operation, service, node, reason), n in counts.items()
+    ]
     return Table(SUMMARY_COLUMNS, rows)
 
 
