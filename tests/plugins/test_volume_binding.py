@@ -27,7 +27,7 @@ RULES = {
     "1.13": BindingRules(),
     "1.17": BindingRules(selected_node=SelectedNode.PINNED, sought_by_annotation=True),
 }
-GOLDEN = golden("volume_binding.jsonl.gz")
+GOLDEN = golden("volumes.jsonl.gz")
 NODE_CONFLICT = "node(s) had volume node affinity conflict"
 BIND_CONFLICT = "node(s) didn't find available persistent volumes to bind"
 BOUND = {"pv.kubernetes.io/bind-completed": "yes"}
@@ -89,6 +89,11 @@ def test_a_pod_without_claims_fits() -> None:
     cluster, pod = a_cluster(case)
     state = VolumeBinding().prepare(cluster.incoming(pod), cluster)
     assert VolumeBinding().batch(state, np.ones(3, dtype=np.bool_)) is BatchKind.CONSTANT
+
+
+def test_a_cluster_may_have_no_nodes() -> None:
+    case = a_case([a_volume("v", "1Gi", "n1")], [a_claim("c", "1Gi")], "c") | {"nodes": []}
+    assert answer(VolumeBinding(), case) == {}
 
 
 def test_a_bound_claim_needs_its_volume() -> None:

@@ -24,6 +24,7 @@ T = TypeVar("T")
 Json = dict[str, Any]
 DATA = Path(__file__).parent / "data"
 HOST, ZONE, RANK = "kubernetes.io/hostname", "topology.kubernetes.io/zone", "rank"
+ZONE_LABELS = ("failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region")
 BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
 CLASSES = ("fast", "now", "local", "topo", "modeless", "bare")
 
@@ -85,6 +86,7 @@ class StorageCases:
         self.chance: Callable[[float], bool] = lambda p: self.rng.random() < p
         self.n_nodes = 0
         self.n_claims = 0
+        self.zoned = False
 
     def pick(self, *items: Any) -> Any:
         return self.rng.choice(items)
@@ -95,6 +97,7 @@ class StorageCases:
 
     def case(self, number: int) -> Json:
         self.n_nodes, self.n_claims = self.rng.randint(2, 10), self.rng.randint(1, 4)
+        self.zoned = self.chance(0.5)
         sizes = self.rng.sample(
             ("900Mi", "1Gi", "1100M", "2Gi", "2500m", "3G", "4Gi", "5Gi", "8Gi", "10Gi", "1Ti"), 8
         )
@@ -116,6 +119,8 @@ class StorageCases:
         labels = {HOST: f"node-{i}"} if self.chance(0.95) else {}
         if self.chance(0.8):
             labels |= {ZONE: self.pick("a", "b"), RANK: self.pick("1", "2", "10", "x")}
+        if self.zoned:
+            labels |= {key: self.pick("a", "b", "c") for key in ZONE_LABELS if self.chance(0.7)}
         return {"metadata": {"name": f"node-{i}", "labels": labels}}
 
     def pod(self) -> Json:
@@ -179,7 +184,10 @@ class StorageCases:
             }
             if self.chance(0.6):
                 spec["claimRef"]["uid"] = self.pick(f"uid-{name}", f"uid-{name}", f"uid-{name}", "uid-old")
-        meta = {"name": f"pv-{k}", "labels": {"app": self.pick("web", "db")}, "annotations": annotations}
+        labels = {"app": self.pick("web", "db")}
+        if self.zoned and self.chance(0.6):
+            labels[self.pick(*ZONE_LABELS)] = self.pick("a", "b", "a__b", "b__c", "b__c", "__a", "")
+        meta = {"name": f"pv-{k}", "labels": labels, "annotations": annotations}
         if self.chance(0.05):
             meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"
         phase = self.pick("Available", "Available", "Available", "Available", "Bound", "Released", "")

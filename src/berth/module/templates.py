@@ -10,12 +10,11 @@ from berth.cluster.cluster import Cluster, Incoming
 from berth.module.changes import WorkloadName
 from berth.module.services import Members, ServiceError
 from berth.objects.base import ObjectMeta, OwnerReference
-from berth.objects.decode import decode
-from berth.objects.pods import PersistentVolumeClaimVolume, Pod, PodSpec, PodTemplateSpec, Volume
+from berth.objects.decode import HASH_LABEL, decode
+from berth.objects.pods import PersistentVolumeClaimVolume, Pod, PodSpec, Volume
 from berth.objects.storage import PersistentVolumeClaim
-from berth.objects.workloads import Deployment, ReplicaSet, Service, StatefulSet, Workload
+from berth.objects.workloads import Deployment, ReplicaSet, Service, StatefulSet, Workload, WorkloadSpec
 
-HASH_LABEL = "pod-template-hash"
 POD_NAME_LABEL = "statefulset.kubernetes.io/pod-name"
 _ORDINAL = re.compile(r"(.*)-([0-9]+)", re.DOTALL)
 
@@ -86,8 +85,8 @@ def current_replica_set(cluster: Cluster, deployment: Deployment) -> ReplicaSet 
         and (owner.kind, owner.name) == ("Deployment", meta.name)
     ]
     owned.sort(key=lambda r: (-_created(r.metadata), r.metadata.name))
-    wanted = _without_hash(deployment.spec.template)
-    return next((r for r in owned if _without_hash(r.spec.template) == wanted), owned[0] if owned else None)
+    wanted = deployment.spec
+    return next((r for r in owned if _same_template(r.spec, wanted)), owned[0] if owned else None)
 
 
 def next_ordinal(cluster: Cluster, stateful_set: StatefulSet) -> int:
@@ -171,9 +170,15 @@ def _from_workload(cluster: Cluster, workload: Workload) -> Pattern:
     return Pattern(pod, meta.name, WorkloadName(type(controller).__name__, meta.name))
 
 
-def _without_hash(template: PodTemplateSpec) -> tuple[dict[str, str], PodSpec]:
-    labels = {key: value for key, value in template.metadata.labels.items() if key != HASH_LABEL}
-    return labels, template.spec
+def _same_template(one: WorkloadSpec, other: WorkloadSpec) -> bool:
+    """Compare templates, pod-template-hash aside: as they stood in the input, else what scheduling reads of them."""
+    if one.template_digest and other.template_digest:
+        return one.template_digest == other.template_digest
+    labels, other_labels = (
+        {key: value for key, value in spec.template.metadata.labels.items() if key != HASH_LABEL}
+        for spec in (one, other)
+    )
+    return labels == other_labels and one.template.spec == other.template.spec
 
 
 def _created(meta: ObjectMeta) -> float:

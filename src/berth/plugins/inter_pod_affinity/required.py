@@ -146,6 +146,7 @@ class Required:
             self.own_error is not None
             or self.shuns_all
             or self.reaching.has_own()
+            or (self.rules is not Rules.TODAY and self.reaching.is_refused(self.pod.spec_id))
             or any(company.includes_itself for company in self.companies)
             or any(watch.selects(self.pod.namespace_id, self.pod.labels_id) for watch in self.shuns)
         )

@@ -149,7 +149,8 @@ class InterPodAffinityPriority(ScorePlugin[Preferred]):
         if state.is_off or state.refusal is not None:
             return BatchKind.CONSTANT
         moves = (
-            state.needs_readable
+            (self.unreadable is not Unreadable.LEFT_OUT and state.reaching.is_refused(state.pod.spec_id))
+            or state.needs_readable
             or state.reaching.has_own()
             or any(watch.selects(state.pod.namespace_id, state.pod.labels_id) for watch, _ in state.watches)
         )
@@ -157,7 +158,7 @@ class InterPodAffinityPriority(ScorePlugin[Preferred]):
 
 
 def spread_out(sums: IntColumn, maximum: int, *, from_zero: bool) -> IntColumn:
-    """Scale sums of weights so that the lowest becomes 0, the highest ``maximum``; if all are alike, all are 0.
+    """Scale sums of weights so that the lowest becomes 0, the highest ``maximum``; all alike, they become 0.
 
     Parameters
     ----------

@@ -44,6 +44,8 @@ class Tally:
 
     def add(self, key: str, rows: NDArray[np.int32], amount: int = 1) -> None:
         """Add an amount for each of the rows (one may stand there several times)."""
+        if not len(rows):
+            return
         slots = self.slots(key)[rows]
         sums = self.sums[key]
         sums += np.bincount(slots, minlength=len(sums)) * amount

@@ -16,13 +16,15 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.cluster.arrays import ALL_ROWS, BoolColumn, IntColumn, Rows
+from berth.cluster.arrays import ALL_ROWS, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.log import Changes
 from berth.framework.plugin import FITS, BatchKind, FilterPlugin
+from berth.framework.verdicts import Verdicts
 from berth.objects.selectors import SelectorError
 from berth.plugins.volume_binding.claims import SELECTED_NODE, PodClaims, selector_refused, tell_apart
-from berth.plugins.volume_binding.matching import VolumeMatcher, VolumeRows, asked_storage, provisionable
+from berth.plugins.volume_binding.matching import VolumeMatcher, asked_storage, provisionable
+from berth.plugins.volume_binding.reach import VolumeReach
 from berth.plugins.volume_binding.rules import BindingRules, SelectedNode
 
 __all__ = ["BindingRules", "SelectedNode", "VolumeBinding", "VolumeBindingState"]
@@ -36,26 +38,17 @@ REASONS = (
 
 
 @dataclass(slots=True)
-class VolumeBindingState:
-    """The verdict on every row, which does not hang on pods.
+class VolumeBindingState(Verdicts):
+    """The verdict on every row, which does not hang on pods: the sum of `NODE_CONFLICT` and `BIND_CONFLICT`.
 
     Attributes
     ----------
-    codes : int64[n_rows]
-        The sum of `NODE_CONFLICT` and `BIND_CONFLICT`, or minus the number (from 1) of an error.
     has_claims, binds : bool
         Whether the pod has claims, and some that will be bound as it is placed.
     """
 
-    codes: IntColumn
     has_claims: bool = False
     binds: bool = False
-    errors: list[str] = field(default_factory=list)
-
-    def fail(self, rows: BoolColumn, text: str) -> None:
-        """Give rows an error, unless they have one."""
-        self.errors.append(text)
-        self.codes[rows & (self.codes >= 0)] = -len(self.errors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +66,13 @@ class VolumeBinding(FilterPlugin[VolumeBindingState]):
         state.has_claims = True
         claims = tell_apart(pod.namespace, pod.info.claims, cluster.objects, self.rules)
         if claims.error:
-            state.fail(np.ones_like(state.codes, dtype=np.bool_), claims.error)
+            state.fail(state.every_row, claims.error)
             return state
         state.binds = bool(claims.delayed)
-        rows = VolumeRows(cluster.nodes, self.rules)
-        _judge_bound(state, claims, cluster, rows)
+        reach = VolumeReach(cluster.nodes, self.rules)
+        _judge_bound(state, claims, cluster, reach)
         if claims.delayed:
-            _judge_delayed(state, claims, cluster, rows, self.rules)
+            _judge_delayed(state, claims, cluster, reach, self.rules)
         return state
 
     def filter(
@@ -89,7 +82,7 @@ class VolumeBinding(FilterPlugin[VolumeBindingState]):
 
     def reasons(self, state: VolumeBindingState, code: int) -> tuple[str, ...]:
         if code < FITS:
-            return (state.errors[-code - 1],)
+            return (state.error(code),)
         return tuple(text for bit, text in enumerate(REASONS) if code & 1 << bit)
 
     def mend(self, state: VolumeBindingState, changes: Changes) -> Rows | None:
@@ -102,38 +95,53 @@ class VolumeBinding(FilterPlugin[VolumeBindingState]):
         return BatchKind.SERIAL if state.binds else BatchKind.CONSTANT
 
 
-def _judge_bound(state: VolumeBindingState, claims: PodClaims, cluster: Cluster, rows: VolumeRows) -> None:
+def _judge_bound(state: VolumeBindingState, claims: PodClaims, cluster: Cluster, reach: VolumeReach) -> None:
     # A node that misses one volume is not asked for the next: an error there would not come up.
-    open_rows = np.ones_like(state.codes, dtype=np.bool_)
+    open_rows = state.every_row
     for claim in claims.bound:
         volume = cluster.objects.persistent_volumes.get("", claim.spec.volume_name)
         if volume is None:
             state.fail(open_rows, f'could not find v1.PersistentVolume "{claim.spec.volume_name}"')
             break
-        open_rows &= rows.of(volume)
+        reached = np.zeros_like(open_rows)
+        reached[reach.of(volume)] = True
+        open_rows &= reached
     state.codes[~open_rows] = NODE_CONFLICT
 
 
 def _judge_delayed(
-    state: VolumeBindingState, claims: PodClaims, cluster: Cluster, rows: VolumeRows, rules: BindingRules
+    state: VolumeBindingState, claims: PodClaims, cluster: Cluster, reach: VolumeReach, rules: BindingRules
 ) -> None:
-    matcher = VolumeMatcher(cluster.objects.persistent_volumes.all(), rows, rules)
-    conflict = np.zeros_like(state.codes, dtype=np.bool_)
+    matcher = VolumeMatcher(cluster.objects.persistent_volumes.all(), reach, rules)
+    conflict = np.zeros_like(state.every_row)
+    pins = _pins(claims, rules)
+    for name in pins.values():
+        conflict |= np.arange(len(conflict)) != cluster.nodes.row(name)
+    # Nodes that are not asked about the next claim, so that an error there would not come up.
+    done = conflict.copy()
     for claim, storage_class in sorted(
         zip(claims.delayed, claims.classes, strict=True), key=lambda pair: asked_storage(pair[0])
     ):
-        node_name = claim.metadata.annotations.get(SELECTED_NODE)
-        if node_name is not None and rules.selected_node is SelectedNode.PINNED:
-            conflict |= np.arange(len(conflict)) != cluster.nodes.row(node_name)
-            matched = np.zeros_like(conflict)
-        else:
-            try:
-                matched = matcher.match(claim)
-            except SelectorError as error:
-                state.fail(np.ones_like(conflict), selector_refused(claim, error))
-                return
+        try:
+            pinned = claim.metadata.name in pins
+            missed = state.every_row if pinned else ~matcher.match(claim)
+        except SelectorError as error:
+            state.fail(~done, selector_refused(claim, error))
+            break
         if not rules.provisions:
-            conflict |= ~matched
-        elif not matched.all():
-            conflict |= ~matched & ~provisionable(cluster.nodes, storage_class)
+            conflict |= missed
+            done |= missed
+        elif missed.any():
+            conflict |= missed & ~provisionable(cluster.nodes, storage_class)
     state.codes[conflict & (state.codes >= 0)] += BIND_CONFLICT
+
+
+def _pins(claims: PodClaims, rules: BindingRules) -> dict[str, str]:
+    """Return the node of each claim that will be provisioned on one, by the claim's name."""
+    if rules.selected_node is not SelectedNode.PINNED:
+        return {}
+    return {
+        claim.metadata.name: claim.metadata.annotations[SELECTED_NODE]
+        for claim in claims.delayed
+        if SELECTED_NODE in claim.metadata.annotations
+    }

@@ -5,13 +5,17 @@ from dataclasses import dataclass, field
 
 from berth.cluster.objects import ClusterObjects
 from berth.objects.selectors import SelectorError
-from berth.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from berth.objects.storage import (
+    WAIT_FOR_FIRST_CONSUMER,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    storage_class_of,
+)
 from berth.plugins.volume_binding.rules import BindingRules, SelectedNode
 
-BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
-WAIT_FOR_FIRST_CONSUMER = "WaitForFirstConsumer"
 
 
 @dataclass(slots=True)
@@ -47,24 +51,19 @@ def tell_apart(
         if _is_bound(claim, rules):
             told.bound.append(claim)
             continue
-        storage_class = objects.storage_classes.get("", class_of(claim))
+        storage_class = objects.storage_classes.get("", storage_class_of(claim))
         if storage_class is None or (
             rules.selected_node is SelectedNode.UNBOUND and SELECTED_NODE in claim.metadata.annotations
         ):
             unbound = True
         elif storage_class.volume_binding_mode is None and rules.binding_mode_required:
-            return PodClaims(error=f'VolumeBindingMode not set for StorageClass "{class_of(claim)}"')
+            return PodClaims(error=f'VolumeBindingMode not set for StorageClass "{storage_class_of(claim)}"')
         elif storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER and not claim.spec.volume_name:
             told.delayed.append(claim)
             told.classes.append(storage_class)
         else:
             unbound = True
     return PodClaims(error=rules.unbound) if unbound else told
-
-
-def class_of(item: PersistentVolumeClaim | PersistentVolume) -> str:
-    """Return the name of a storage class, empty if there is none; the old annotation goes before the spec."""
-    return item.metadata.annotations.get(BETA_CLASS, spec_class_of(item))
 
 
 def spec_class_of(item: PersistentVolumeClaim | PersistentVolume) -> str:

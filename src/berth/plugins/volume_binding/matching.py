@@ -1,4 +1,4 @@
-"""Which volume would a claim get on which node? All nodes at once: volumes have masks over rows."""
+"""Which volume would a claim get on which node? All nodes at once."""
 
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
@@ -8,55 +8,34 @@ import numpy as np
 
 from berth.cluster.arrays import BoolColumn
 from berth.cluster.nodes import NodeTable
-from berth.framework.node_selection import matches_expressions, matches_node_selector, matches_term
+from berth.framework.node_selection import matches_term
 from berth.objects.base import LabelSelectorRequirement, ResourceList
-from berth.objects.pods import NodeSelector, NodeSelectorTerm
+from berth.objects.pods import NodeSelectorTerm
 from berth.objects.quantities import parse_quantity
 from berth.objects.selectors import EVERYTHING, from_label_selector
-from berth.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
-from berth.plugins.volume_binding.claims import class_of, spec_class_of
+from berth.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass, storage_class_of
+from berth.plugins.volume_binding.claims import spec_class_of
+from berth.plugins.volume_binding.reach import RowNumbers, VolumeReach
 from berth.plugins.volume_binding.rules import BindingRules
 
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 FILESYSTEM = "Filesystem"
 
+NO_ROWS: RowNumbers = np.empty(0, dtype=np.intp)
+
 _quantity = lru_cache(maxsize=1024)(parse_quantity)
-
-
-class VolumeRows:
-    """From which rows a volume can be reached. Volumes of one affinity share a mask."""
-
-    def __init__(self, nodes: NodeTable, rules: BindingRules) -> None:
-        self.nodes = nodes
-        self._match_fields = rules.match_fields
-        self._masks: dict[NodeSelector, BoolColumn] = {}
-        self._all = np.ones(nodes.n_rows, dtype=np.bool_)
-
-    def of(self, volume: PersistentVolume) -> BoolColumn:
-        """Return the rows that meet a volume's node affinity (bool[n_rows])."""
-        affinity = volume.spec.node_affinity
-        if affinity is None or affinity.required is None:
-            return self._all
-        mask = self._masks.get(affinity.required)
-        if mask is None:
-            if self._match_fields:
-                mask = matches_node_selector(self.nodes, affinity.required, with_fields=False)
-            else:
-                mask = matches_expressions(self.nodes, affinity.required)
-            self._masks[affinity.required] = mask
-        return mask
 
 
 class VolumeMatcher:
     """Finds volumes for a pod's claims, one after another: no volume serves two of them on a node."""
 
-    def __init__(self, volumes: Sequence[PersistentVolume], rows: VolumeRows, rules: BindingRules) -> None:
-        self._rows = rows
+    def __init__(self, volumes: Sequence[PersistentVolume], reach: VolumeReach, rules: BindingRules) -> None:
+        self._reach = reach
         self._rules = rules
         self._by_class: dict[str, list[PersistentVolume]] = {}
         for volume in volumes:
             self._by_class.setdefault(spec_class_of(volume), []).append(volume)
-        self._taken: dict[str, BoolColumn] = {}
+        self._taken: dict[str, RowNumbers] = {}
 
     def match(self, claim: PersistentVolumeClaim) -> BoolColumn:
         """Take a volume for a claim on every row that has one; return which rows have (bool[n_rows]).
@@ -68,29 +47,33 @@ class VolumeMatcher:
         berth.objects.selectors.SelectorError
             The claim's selector is none.
         """
-        open_rows = np.ones(self._rows.nodes.n_rows, dtype=np.bool_)
+        open_rows = np.ones(self._reach.nodes.n_rows, dtype=np.bool_)
         found = np.zeros_like(open_rows)
         prebound, free = self._candidates(claim)
         for volume in prebound:
-            decided = open_rows & ~self._taken_of(volume)
-            found |= self._take(volume, decided)
+            decided = open_rows.copy()
+            decided[self._taken.get(volume.metadata.name, NO_ROWS)] = False
+            found[self._take(volume, decided)] = True
             open_rows &= ~decided
+        n_open = int(open_rows.sum())
         for volume in free:
-            if not open_rows.any():
+            if n_open == 0:
                 break
-            fits = self._take(volume, open_rows & ~self._taken_of(volume))
-            found |= fits
-            open_rows &= ~fits
+            fits = self._take(volume, open_rows)
+            found[fits] = True
+            open_rows[fits] = False
+            n_open -= len(fits)
         return found
 
-    def _taken_of(self, volume: PersistentVolume) -> BoolColumn:
+    def _take(self, volume: PersistentVolume, open_rows: BoolColumn) -> RowNumbers:
+        rows = self._reach.of(volume)
+        fits = rows[open_rows[rows]]
         taken = self._taken.get(volume.metadata.name)
-        return np.zeros(self._rows.nodes.n_rows, dtype=np.bool_) if taken is None else taken
-
-    def _take(self, volume: PersistentVolume, rows: BoolColumn) -> BoolColumn:
-        fits = rows & self._rows.of(volume)
-        if fits.any():
-            self._taken[volume.metadata.name] = self._taken_of(volume) | fits
+        if taken is not None:
+            fits = np.setdiff1d(fits, taken)
+            self._taken[volume.metadata.name] = np.concatenate((taken, fits))
+        elif len(fits):
+            self._taken[volume.metadata.name] = fits
         return fits
 
     def _candidates(
@@ -99,7 +82,7 @@ class VolumeMatcher:
         """Return the volumes that name the claim, and the free ones that it can use, the smallest first."""
         rules = self._rules
         selector = EVERYTHING if claim.spec.selector is None else from_label_selector(claim.spec.selector)
-        asked, class_name = asked_storage(claim), class_of(claim)
+        asked, class_name = asked_storage(claim), storage_class_of(claim)
         prebound: list[PersistentVolume] = []
         free: list[tuple[Decimal, PersistentVolume]] = []
         sought = class_name if rules.sought_by_annotation else spec_class_of(claim)
@@ -117,7 +100,7 @@ class VolumeMatcher:
             elif (
                 spec.claim_ref is None
                 and (volume.status.phase == "Available" or not rules.available_only)
-                and class_of(volume) == class_name
+                and storage_class_of(volume) == class_name
                 and set(claim.spec.access_modes).issubset(spec.access_modes)
                 and selector.matches(volume.metadata.labels)
             ):
