@@ -27,7 +27,7 @@ def nodes_by_name(cluster: Cluster) -> dict[str, object]:
 def pods_by_name(cluster: Cluster) -> dict[tuple[str, str], object]:
     """All that is kept of pods, free of ids."""
     labels = cluster.label_sets.all()
-    pods = {}
+    pods: dict[tuple[str, str], object] = {}
     for pod in np.flatnonzero(cluster.pods.alive).tolist():
         values = cluster.pods.get(pod)
         name = cluster.namespaces.items[values.namespace_id], values.name
