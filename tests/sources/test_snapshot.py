@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.cluster.cluster import Cluster
-from berth.sources.mistakes import SnapshotError
+from berth.sources.checks import SnapshotError
 from berth.sources.snapshot import Loaded, load_snapshot
 
 Write = Callable[[str, Any], Path]
@@ -346,7 +346,9 @@ def test_an_object_seen_twice_names_both_places(write: Write, item: Any) -> None
 def test_an_object_that_the_cluster_holds_already(write: Write) -> None:
     path = write("a.json", a_list(a_node(), a_pod(), a_deployment({})))
     cluster = load(path).cluster
-    with pytest.raises(SnapshotError, match=r"(?s)Node n1: seen twice: first in the cluster.*Pod.*Deployment"):
+    with pytest.raises(
+        SnapshotError, match=r"(?s)Node n1: seen twice: first in the cluster.*Pod.*Deployment"
+    ):
         load_snapshot([path], cluster)
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from berth.cluster.cluster import Cluster
-from berth.sources.mistakes import SnapshotError
+from berth.sources.checks import SnapshotError
 from berth.sources.snapshot import load_snapshot
 from berth.sources.writer import cluster_objects, load_objects, pod_object, write_snapshot
 

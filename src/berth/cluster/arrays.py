@@ -8,6 +8,7 @@ from numpy.typing import DTypeLike, NDArray
 
 IntColumn = NDArray[np.int64]
 IdColumn = NDArray[np.int32]
+FloatColumn = NDArray[np.float64]
 BoolColumn = NDArray[np.bool_]
 Rows = slice | NDArray[np.intp]
 """Rows of a table: a slice (all of them, without a copy) or their numbers."""

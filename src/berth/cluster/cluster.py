@@ -1,13 +1,14 @@
 """The cluster: its tables kept consistent with one another, and every change written to the log."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from berth.cluster.accounting import BASE_RESOURCES, Accounting, LegacyAccounting
-from berth.cluster.arrays import NONE, BoolColumn, GrowingArray, IntColumn, Interner
+from berth.cluster.arrays import NONE, BoolColumn, FloatColumn, GrowingArray, IntColumn, Interner
 from berth.cluster.labels import LabelColumns
 from berth.cluster.log import ChangeLog, PodChange
 from berth.cluster.nodes import NodeTable, ResourceTable
@@ -55,7 +56,9 @@ class Cluster:
     label_sets : LabelColumns
         The distinct label sets of pods; a row is what ``labels_id`` of a pod names.
     affinity_pods : dict of spec id to set of pod id
-        The pods on nodes whose spec has terms of inter-pod (anti-)affinity.
+        The pods on nodes whose spec has terms of inter-pod (anti-)affinity. A spec stays when its last pod goes.
+    derived : dict
+        What plugins make of interned things (specs, label sets) once and for all, each under its own key.
     """
 
     def __init__(self, accounting: Accounting | None = None) -> None:
@@ -72,10 +75,12 @@ class Cluster:
         self.owner_sets: Interner[Owners] = Interner()
         self.objects = ClusterObjects()
         self.affinity_pods: dict[int, set[int]] = {}
+        self.derived: dict[Hashable, Any] = {}
         self.log = ChangeLog()
         self._labels_id: dict[bytes, int] = {}
         self._owners_id: dict[bytes, int] = {}
         self._nonzero = (GrowingArray(np.int64), GrowingArray(np.int64))
+        self._load_delta = GrowingArray(np.float64)
         self._homeless: dict[int, set[int]] = {}
 
     @property
@@ -87,6 +92,18 @@ class Cluster:
     def nonzero_memory(self) -> IntColumn:
         """What the priorities count as requested of each node: bytes (int64[n_rows])."""
         return self._nonzero[1].values
+
+    @property
+    def load_delta(self) -> FloatColumn:
+        """How much of each node's allocatable its load is forecast to gain (float64[n_rows], -1 to 1; 0: not known)."""
+        return self._load_delta.values
+
+    def set_load_delta(self, delta: FloatColumn) -> None:
+        """Take in a new forecast, float64[n_rows]; rows whose value moved count as changed."""
+        moved = np.flatnonzero(self.load_delta != delta)
+        self.load_delta[:] = delta
+        for row in moved.tolist():
+            self.log.node(row)
 
     @property
     def n_homeless(self) -> int:
@@ -104,7 +121,7 @@ class Cluster:
             return row
         self.requested.grow_to(self.nodes.n_rows)
         self.host_ports.grow_to(self.nodes.n_rows)
-        for column in self._nonzero:
+        for column in (*self._nonzero, self._load_delta):
             column.grow_to(self.nodes.n_rows)
         for pod in self._homeless.pop(self.pods.node_names.id(node.metadata.name), ()):
             self.pods.move(pod, row)
@@ -126,6 +143,7 @@ class Cluster:
             if self._counts(pod):
                 self._count(pod, row, -1)
             self.pods.move(pod, NONE)
+        self.load_delta[row] = 0
         self.nodes.remove(name)
         if pods:
             self._homeless.setdefault(self.pods.node_names.id(name), set()).update(pods)

@@ -9,7 +9,7 @@ import numpy as np
 from berth.cluster.accounting import BASE_RESOURCES, Amounts, amounts
 from berth.cluster.arrays import NONE, BoolColumn, GrowingArray, IdColumn, IntColumn, Interner
 from berth.cluster.labels import LabelColumns
-from berth.objects.base import ObjectMeta
+from berth.objects.base import ObjectMeta, ResourceList
 from berth.objects.nodes import ContainerImage, Node, NodeCondition, NodeSpec, NodeStatus, Taint
 from berth.objects.quantities import format_quantity
 
@@ -174,7 +174,9 @@ class NodeTable:
     def _node(self, row: int, labels: dict[str, str]) -> Node:
         meta = self._metas[row]
         allocatable = self.allocatable.get(row)
-        offered = {n: format_quantity(a, milli=n == BASE_RESOURCES[0]) for n, a in allocatable.items()}
+        offered: ResourceList = {
+            n: format_quantity(a, milli=n == BASE_RESOURCES[0]) for n, a in allocatable.items()
+        }
         return Node(
             metadata=msgspec.structs.replace(meta, labels=labels),
             spec=NodeSpec(

@@ -86,6 +86,10 @@ class FilterPlugin(Plugin[S]):
 class ScorePlugin(Plugin[S]):
     """A priority: how good is a node for the pod?"""
 
+    def error(self, state: S) -> str | None:
+        """Return why the pod can't be scored at all, if so: the decision then fails with that text."""
+        return None
+
     def score(self, state: S, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
         """Return a raw score for each row; ``placed`` as for filters."""
         raise NotImplementedError

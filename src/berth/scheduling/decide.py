@@ -63,4 +63,8 @@ def failed(evaluation: Evaluation) -> Decision | None:
         return Decision(None, reason=error)
     if not evaluation.fits.any():
         return Decision(None, reason=str(evaluation.unschedulable()))
+    for weighted, state in zip(evaluation.profile.scores, evaluation.score_states, strict=True):
+        error = weighted.plugin.error(state)
+        if error is not None:
+            return Decision(None, reason=error)
     return None

@@ -1,1 +1,1 @@
-"""Where things are read from and written to: snapshots of clusters as kubectl writes them."""
+"""Where things are read from: snapshot files, forecasts, loads, profiles."""

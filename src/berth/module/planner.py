@@ -1,0 +1,65 @@
+"""What the module keeps from round to round: the cluster, the rules, the tie counter, the kept evaluations."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from berth.cluster.cluster import Cluster
+from berth.module.changes import Change
+from berth.module.forecast import LoadDelta
+from berth.module.loads import ServiceName
+from berth.module.plan import Plan, plan_of
+from berth.module.profile import ServiceProfile
+from berth.module.rounds import Progress, Round, Rules
+from berth.scheduling.evaluations import Evaluations
+from berth.scheduling.ties import TieBreaker
+
+
+@dataclass(slots=True)
+class Planner:
+    """Decides rounds on one cluster, one at a time.
+
+    Attributes
+    ----------
+    profiles : dict of service name to profile
+        What is known of what services use; may be exchanged between rounds.
+    """
+
+    cluster: Cluster
+    rules: Rules
+    ties: TieBreaker = field(default_factory=TieBreaker)
+    profiles: Mapping[ServiceName, ServiceProfile] = field(default_factory=dict)
+    _evaluations: Evaluations = field(init=False)
+    _n_without_forecast: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._evaluations = Evaluations(self.rules.addition, self.cluster)
+        self._n_without_forecast = len(self.cluster.nodes)
+
+    def set_forecast(self, forecast: LoadDelta) -> None:
+        """Take in what the nodes' loads are about to do (one entry a row of the cluster)."""
+        self.cluster.set_load_delta(forecast.delta)
+        alive = self.cluster.nodes.alive
+        self._n_without_forecast = int((alive & ~forecast.known).sum())
+
+    def decide(self, changes: Sequence[Change], on_progress: Progress | None = None) -> Round:
+        """Decide a round. The cluster then stands as if it were applied: apply it or undo it."""
+        decided = Round(self.cluster, self.rules, self.ties, self._evaluations, self.profiles)
+        decided.decide(changes, on_progress)
+        return decided
+
+    def undo(self, decided: Round, counter: int) -> None:
+        """Take a round back, and the tie counter to what it was before."""
+        decided.undo()
+        self.ties.counter = counter
+
+    def plan(self, number: int, decided: Round) -> Plan:
+        """Return the plan of a round."""
+        return plan_of(number, decided.decisions, self._n_without_forecast)
+
+    def dry_run(self, number: int, changes: Sequence[Change], on_progress: Progress | None = None) -> Plan:
+        """Plan a round and leave cluster and tie counter as they were."""
+        counter = self.ties.counter
+        decided = self.decide(changes, on_progress)
+        plan = self.plan(number, decided)
+        self.undo(decided, counter)
+        return plan

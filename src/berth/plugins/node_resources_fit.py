@@ -1,0 +1,64 @@
+"""Does the node have room for what the pod asks for? PodFitsResources.
+
+Source: 1.13, ``algorithm/predicates/predicates.go``, ``PodFitsResources`` and ``GetResourceRequest``.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from berth.cluster.accounting import BASE_RESOURCES, PODS
+from berth.cluster.arrays import ALL_ROWS, IntColumn, Rows
+from berth.cluster.cluster import Cluster, Incoming
+from berth.framework.plugin import BatchKind, FilterPlugin
+
+_N_ALWAYS = 3
+"""cpu, memory, ephemeral storage: checked even where the pod asks for none of one of them."""
+_PODS_ID = BASE_RESOURCES.index(PODS)
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What is checked, in the order of the reasons: (resource id, asked, held per pod placed)."""
+
+    cluster: Cluster
+    checks: tuple[tuple[int, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeResourcesFit(FilterPlugin[Fit]):
+    """Room for one more pod, for cpu, memory, ephemeral storage, and every other resource that the pod asks for."""
+
+    name = "NodeResourcesFit"
+
+    def prepare(self, pod: Incoming, cluster: Cluster) -> Fit:
+        asked, held = pod.info.asked, pod.info.held
+        scalars = sorted(
+            (i for i in asked if i >= len(BASE_RESOURCES)), key=cluster.resources.items.__getitem__
+        )
+        checks = [(_PODS_ID, 1, 1)]
+        # A pod that asks for nothing at all fits even on an overcommitted node; one that asks for a little of one
+        # resource needs the others not to be overcommitted either.
+        if scalars or any(asked.get(i, 0) for i in range(_N_ALWAYS)):
+            checks += [(i, asked.get(i, 0), held.get(i, 0)) for i in (*range(_N_ALWAYS), *scalars)]
+        return Fit(cluster, tuple(checks))
+
+    def filter(self, state: Fit, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
+        allocatable, requested = state.cluster.nodes.allocatable, state.cluster.requested
+        codes = np.zeros(state.cluster.nodes.n_rows, dtype=np.int64)[rows]
+        for bit, (resource_id, asked, held) in enumerate(state.checks):
+            short = (
+                allocatable.of(resource_id)[rows] < requested.of(resource_id)[rows] + placed * held + asked
+            )
+            codes |= short.astype(np.int64) << bit
+        return codes
+
+    def reasons(self, state: Fit, code: int) -> tuple[str, ...]:
+        names = state.cluster.resources.items
+        return tuple(
+            f"Insufficient {names[check[0]]}" for bit, check in enumerate(state.checks) if code >> bit & 1
+        )
+
+    def batch(self, state: Fit, feasible: NDArray[np.bool_]) -> BatchKind:
+        return BatchKind.LOCAL

@@ -1,0 +1,78 @@
+"""Taints and tolerations: PodToleratesNodeTaints and TaintTolerationPriority.
+
+Source: 1.13, ``predicates.go`` and ``priorities/taint_toleration.go``.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from berth.cluster.arrays import ALL_ROWS, IntColumn, Rows
+from berth.cluster.cluster import Cluster, Incoming
+from berth.cluster.nodes import by_interned
+from berth.framework.normalize import scale_to_maximum
+from berth.framework.plugin import FITS, BatchKind, FilterPlugin, ScorePlugin
+from berth.objects.pods import Toleration
+from berth.objects.taints import tolerated
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerations:
+    """What the pod tolerates."""
+
+    cluster: Cluster
+    tolerations: tuple[Toleration, ...]
+
+    def count_untolerated(self, rows: Rows, effects: tuple[str, ...]) -> IntColumn:
+        """Count the taints of those effects that the pod does not stand, for rows (int64[n])."""
+        nodes = self.cluster.nodes
+        sets = nodes.taint_sets.items
+        return by_interned(
+            nodes.taints_id[rows],
+            len(sets),
+            lambda i: sum(t.effect in effects and not tolerated(self.tolerations, t) for t in sets[i]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TolerateTaints(FilterPlugin[Tolerations]):
+    """The pod stands every taint that keeps pods away."""
+
+    effects: tuple[str, ...] = ("NoSchedule", "NoExecute")
+    reason: str = "node(s) had taints that the pod didn't tolerate"
+
+    name = "TaintToleration"
+
+    def prepare(self, pod: Incoming, cluster: Cluster) -> Tolerations:
+        return Tolerations(cluster, pod.info.spec.tolerations)
+
+    def filter(self, state: Tolerations, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
+        return (state.count_untolerated(rows, self.effects) > 0).astype(np.int64)
+
+    def reasons(self, state: Tolerations, code: int) -> tuple[str, ...]:
+        return (self.reason,) if code != FITS else ()
+
+    def batch(self, state: Tolerations, feasible: NDArray[np.bool_]) -> BatchKind:
+        return BatchKind.CONSTANT
+
+
+@dataclass(frozen=True, slots=True)
+class PreferToleratedTaints(ScorePlugin[Tolerations]):
+    """The fewer PreferNoSchedule taints the pod does not stand, the better."""
+
+    maximum: int
+
+    name = "TaintToleration"
+
+    def prepare(self, pod: Incoming, cluster: Cluster) -> Tolerations:
+        return Tolerations(cluster, pod.info.spec.tolerations)
+
+    def score(self, state: Tolerations, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
+        return state.count_untolerated(rows, ("PreferNoSchedule",))
+
+    def normalize(self, state: Tolerations, scores: IntColumn, rows: NDArray[np.intp]) -> IntColumn:
+        return scale_to_maximum(scores, self.maximum, reverse=True)
+
+    def batch(self, state: Tolerations, feasible: NDArray[np.bool_]) -> BatchKind:
+        return BatchKind.CONSTANT

@@ -1,0 +1,1 @@
+"""Which plugins, order, weights and wording a release has."""

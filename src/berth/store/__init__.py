@@ -1,0 +1,1 @@
+"""The durable request queue, the record of rounds, and the embedded cluster's state."""
