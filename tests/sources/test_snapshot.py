@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.cluster.cluster import Cluster
-from berth.sources.object_mistakes import SnapshotError
+from berth.sources.checks import SnapshotError
 from berth.sources.snapshot import Loaded, load_snapshot
 
 Write = Callable[[str, Any], Path]
@@ -297,7 +297,8 @@ CPU = "Pod shop/web-1: spec.containers[0].resources.requests.cpu"
         ),
         (
             a_deployment(selecting(operator="Lt", values=["1"])),
-            "Deployment shop/web: spec.selector.matchExpressions[0].operator: 'Lt' is not one of In, NotIn, Exists, DoesNotExist",
+            "Deployment shop/web: spec.selector.matchExpressions[0].operator: "
+            "'Lt' is not one of In, NotIn, Exists, DoesNotExist",
         ),
         (a_deployment({}, replicas=-1), "Deployment shop/web: spec.replicas: -1 is negative"),
         (a_deployment([]), "Deployment shop/web: spec.selector: expected an object or null, got a list"),
@@ -322,7 +323,7 @@ def test_all_mistakes_are_told_at_once_up_to_a_number(write: Write) -> None:
     pods = [a_pod(f"web-{i}", cpu=f"x{i % 3}") for i in range(30)]
     path = write("a.json", a_list(a_node(capacity={}), *pods))
     assert len(mistakes(path)) == 31
-    with pytest.raises(SnapshotError, match="web-18: .*\nand 11 more"):
+    with pytest.raises(SnapshotError, match=r"web-18: .*\nand 11 more"):
         load(path)
 
 
@@ -345,7 +346,9 @@ def test_an_object_seen_twice_names_both_places(write: Write, item: Any) -> None
 def test_an_object_that_the_cluster_holds_already(write: Write) -> None:
     path = write("a.json", a_list(a_node(), a_pod(), a_deployment({})))
     cluster = load(path).cluster
-    with pytest.raises(SnapshotError, match="(?s)Node n1: seen twice: first in the cluster.*Pod.*Deployment"):
+    with pytest.raises(
+        SnapshotError, match=r"(?s)Node n1: seen twice: first in the cluster.*Pod.*Deployment"
+    ):
         load_snapshot([path], cluster)
 
 
@@ -450,9 +453,11 @@ def test_whatever_is_broken_is_told_in_words(
     part[place[-1]] = value
     path = tmp_path_factory.mktemp("broken") / name
     path.write_text("---\n" * (name == "a.yaml") + json.dumps(broken))
+    told = f"{path}: in words"
     try:
         load(path, lenient=lenient)
     except SnapshotError as error:
-        assert str(error).startswith(f"{path}: ")
-        assert "`" not in str(error)
-        assert "$" not in str(error)
+        told = str(error)
+    assert told.startswith(f"{path}: ")
+    assert "`" not in told
+    assert "$" not in told

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from berth.cluster.cluster import Cluster
-from berth.sources.object_mistakes import SnapshotError
+from berth.sources.checks import SnapshotError
 from berth.sources.snapshot import load_snapshot
 from berth.sources.writer import cluster_objects, load_objects, pod_object, write_snapshot
 
@@ -27,7 +27,7 @@ def nodes_by_name(cluster: Cluster) -> dict[str, object]:
 def pods_by_name(cluster: Cluster) -> dict[tuple[str, str], object]:
     """All that is kept of pods, free of ids."""
     labels = cluster.label_sets.all()
-    pods = {}
+    pods: dict[tuple[str, str], object] = {}
     for pod in np.flatnonzero(cluster.pods.alive).tolist():
         values = cluster.pods.get(pod)
         name = cluster.namespaces.items[values.namespace_id], values.name

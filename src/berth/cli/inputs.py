@@ -62,7 +62,7 @@ def read_cluster(files: InputFiles) -> Cluster:
 
     Raises
     ------
-    berth.sources.object_mistakes.SnapshotError
+    berth.sources.checks.SnapshotError
         With all its mistakes.
     """
     with progress("Loading the snapshot", bytes_=True) as on_progress:

@@ -23,6 +23,7 @@ from berth.objects.pods import Pod
 from berth.objects.selectors import Selector
 
 Owners = tuple[OwnerReference, ...]
+_PHASE_OF_NAME = {name: phase for phase, name in enumerate(PHASES)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +276,7 @@ class Cluster:
             spec_id=self.specs.id(record.spec_key()),
             labels_id=self.labels_id(bytes(meta.labels)),
             owner_id=self._owner_id(bytes(meta.owner_references)),
-            phase=PHASES.index(status.phase) if status.phase in PHASES else 0,
+            phase=_PHASE_OF_NAME.get(status.phase, 0),
             ready=ready,
             terminating=meta.deletion_timestamp is not None,
             created=int(meta.creation_timestamp.timestamp()) if meta.creation_timestamp else 0,

@@ -1,1 +1,1 @@
-"""Where things are read from and written to: snapshots, forecasts, loads, profiles, scenarios."""
+"""Where things are read from and written to: snapshots, forecasts, loads, profiles, scenarios and cases."""

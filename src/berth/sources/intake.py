@@ -15,9 +15,9 @@ from berth.objects.decode import decode, without_nulls
 from berth.objects.nodes import Node
 from berth.objects.pod_records import PodItem
 from berth.objects.pods import Pod
+from berth.sources.checks import in_words, mistakes_of, name_of, spec_mistakes
 from berth.sources.json_stream import Found, ListHead
 from berth.sources.kinds import KINDS, Kind, kind_of
-from berth.sources.object_mistakes import in_words, mistakes_of, name_of, spec_mistakes
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _IN_CLUSTER = "the cluster"

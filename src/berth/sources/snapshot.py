@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from berth.cluster.cluster import Cluster
+from berth.sources.checks import SnapshotError, capped
 from berth.sources.files import FileError, Opener, Progress, SourceFile, find_files, is_json, line_and_column
 from berth.sources.intake import Intake, Report
 from berth.sources.json_stream import JsonSyntaxError, read_objects
 from berth.sources.kinds import KINDS
-from berth.sources.object_mistakes import SnapshotError, capped
 from berth.sources.yaml_documents import YamlSyntaxError, read_documents
 
 

@@ -8,10 +8,10 @@ import msgspec
 
 from berth.cluster.cluster import Cluster
 from berth.cluster.pods import PHASES, PodValues
+from berth.sources.checks import SnapshotError
 from berth.sources.intake import Intake
 from berth.sources.json_stream import Found
 from berth.sources.kinds import KINDS
-from berth.sources.object_mistakes import SnapshotError
 
 Row = tuple[str, str, str, bytes]
 """Kind, namespace (empty for cluster-scoped kinds), name, and the object as JSON."""

@@ -30,7 +30,7 @@ class YamlSyntaxError(BerthError):
 
 
 class _Loader(_Base):  # type: ignore[misc]
-    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 as in the base class
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
 
     def int_of(self, node: yaml.ScalarNode) -> int:
         text = self.construct_scalar(node)
