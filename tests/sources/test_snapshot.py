@@ -410,7 +410,7 @@ def test_merge_keys_that_stand_for_billions(write: Write) -> None:
     assert "keys merged into one mapping" in told
 
 
-@pytest.mark.parametrize("text", ["[" * 10**6, "- " * 10**5, "[\n" * 10**5, "- ['}', \n" * 10**5])
+@pytest.mark.parametrize("text", ["[" * 10**6, "- " * 10**5, "[\n" * 10**5, "['}', \n" * 10**5])
 def test_yaml_nested_too_deeply(write: Write, text: str) -> None:
     [told] = mistakes(write("a.yaml", f"# deep\n{text}"))
     assert "it is nested too deeply" in told
