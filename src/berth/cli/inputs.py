@@ -22,13 +22,20 @@ from berth.sources.snapshot import load_snapshot
 
 @dataclass(frozen=True, slots=True)
 class InputFiles:
-    """Where to read: the snapshot's files and folders, and the others where there are any."""
+    """Where to read: the snapshot's files and folders, and the others where there are any.
+
+    Attributes
+    ----------
+    told : bool
+        Whether to tell what the snapshot holds.
+    """
 
     snapshot: tuple[Path, ...]
     forecast: Path | None
     load: Path | None
     profiles: Path | None
     lenient: bool = False
+    told: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +65,7 @@ def read_inputs(settings: Settings, now: datetime, mistakes: Mistakes) -> Inputs
 
 
 def read_cluster(files: InputFiles) -> Cluster:
-    """Load the snapshot; tell what it holds on standard error.
+    """Load the snapshot, and tell what it holds on standard error.
 
     Raises
     ------
@@ -67,8 +74,9 @@ def read_cluster(files: InputFiles) -> Cluster:
     """
     with progress("Loading the snapshot", bytes_=True) as on_progress:
         loaded = load_snapshot(files.snapshot, lenient=files.lenient, on_progress=on_progress)
-    for line in loaded.lines():
-        note(line)
+    if files.told:
+        for line in loaded.lines():
+            note(line)
     return loaded.cluster
 
 
@@ -98,4 +106,5 @@ def input_files(settings: Settings, now: datetime) -> Iterator[InputFiles]:
             forecast or paths["forecast"],
             load or paths["load"],
             profiles or paths["profiles"],
+            told=False,
         )

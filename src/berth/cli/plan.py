@@ -163,14 +163,14 @@ def parse_time(text: str | None) -> datetime:
 
 
 def _write_table(plan: "Plan", summary: bool) -> None:
-    from berth.cli.tables import counts_line, legend, plain_lines, plan_table, rich_table, summary_table
+    from berth.cli.tables import counts_line, legend, plain_lines, plan_table, print_table, summary_table
 
     table = summary_table(plan) if summary else plan_table(plan)
     if sys.stdout.isatty():
         from rich.console import Console
 
-        console = Console(highlight=False)
-        console.print(rich_table(table))
+        console = Console(highlight=False, markup=False, emoji=False)
+        print_table(table, console)
         if not summary and (key := legend(plan)):
             console.print(key, style="dim")
         console.print(counts_line(plan), style="bold")

@@ -34,7 +34,7 @@ def snapshot(
 
         berth snapshot --snapshot dump/ --output cluster.json.gz
 
-        berth snapshot --store berth.db --output - | jq '.items | length'
+        berth snapshot --store berth.db --output cluster.json
     """
     from berth.config import load_settings
     from berth.errors import BerthError
