@@ -15,7 +15,7 @@ def bindings(
 ) -> list[PersistentVolume | PersistentVolumeClaim]:
     """Return the objects that change when a pod is placed on a row where it fits, as they are then.
 
-    Upstream's ``AssumePodVolumes``: a volume that a claim takes names it; a claim that is to be provisioned names
+    Upstream's ``AssumePodVolumes``: a volume that is taken names its claim, a claim to be provisioned names
     the node. Put into the cluster they count; the old ones put again take that back.
     """
     claims = tell_apart(pod.namespace, pod.info.claims, cluster.objects, rules)
