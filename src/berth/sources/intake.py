@@ -141,7 +141,11 @@ class Intake:
         else:
             items = [document]
         for i, item in enumerate(items):
-            text = msgspec.json.encode(item)
+            try:
+                text = msgspec.json.encode(item)
+            except (TypeError, ValueError, OverflowError, RecursionError) as error:
+                self._blame("object", b"", number + i, [f"it can't be written as JSON: {error}"])
+                continue
             self.take(Found(number + i, memoryview(text), self._envelope(text), head))
         return number + len(items)
 
