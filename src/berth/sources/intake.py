@@ -120,14 +120,14 @@ class Intake:
                     (bytes(found.text), found.number)
                 )  # the list's kind comes after its items
                 return
-            kind, api_version = head.kind.removesuffix("List"), head.api_version
+            kind, api_version = _item_kind(head), head.api_version
         self._take_kind(kind, api_version, found.text, found.number)
 
     def end_list(self, head: ListHead) -> None:
         """Count a list, and take the items whose kind only its end has told."""
         self.n_objects += bool(head.kind)
         for text, number in self._deferred:
-            self._take_kind(head.kind.removesuffix("List"), head.api_version, memoryview(text), number)
+            self._take_kind(_item_kind(head), head.api_version, memoryview(text), number)
         self._deferred.clear()
 
     def take_document(self, document: object, number: int) -> int:
@@ -324,3 +324,8 @@ def _all_mistakes(text: memoryview, struct: type[Pod], error: Exception) -> list
     except (msgspec.DecodeError, RecursionError) as complete:
         return [in_words(complete)]
     return found or [in_words(error)]
+
+
+def _item_kind(head: ListHead) -> str:
+    """Return the kind of a list's items that do not say theirs; a plain ``List`` does not tell."""
+    return head.kind.removesuffix("List") or "(no kind)"
