@@ -180,7 +180,7 @@ def container_status(member: Member, container: Json) -> Json:
         "no image": "ImagePullBackOff",
         "crashing": "CrashLoopBackOff",
     }
-    if member.trouble != "creating" and member.trouble != "no image":
+    if member.trouble not in {"creating", "no image"}:
         made["containerID"] = "containerd://" + digest("container", member.name, container["name"]).hex()
         made["imageID"] = "sha256:" + digest("image", image).hex()
     if member.trouble in waiting:

@@ -224,4 +224,4 @@ def test_any_variable_is_read_or_refused(variable: str, text: str) -> None:
 
 def test_settings_are_frozen() -> None:
     with pytest.raises(ValueError, match="frozen"):
-        Settings().server.port = 1
+        Settings().server.port = 1  # type: ignore[misc]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from berth.cluster.arrays import Interner
 from berth.cluster.nodes import NodeTable
-from berth.framework.node_selection import matches_node_selector, matches_term
+from berth.framework.node_selection import matches_expressions, matches_node_selector, matches_term
 from berth.objects.base import LabelSelectorRequirement, ObjectMeta, SelectorOperator
 from berth.objects.nodes import Node
 from berth.objects.pods import NodeSelector, NodeSelectorTerm
@@ -98,6 +98,15 @@ def test_a_name_goes_with_its_node() -> None:
     nodes = a_table({}, {})
     nodes.remove("n0")
     assert not matches_term(nodes, fields(expression("metadata.name", "In", "n0"))).any()
+
+
+def test_old_releases_stop_at_a_term_that_they_refuse() -> None:
+    ssd, refused, hdd = (term(expression("disk", "In", value)) for value in ("ssd", "not a value", "hdd"))
+    selector = NodeSelector(
+        node_selector_terms=(ssd, fields(expression("metadata.name", "In", "n2")), refused, hdd)
+    )
+    assert matches_expressions(NODES, selector).tolist() == [True, False, False]
+    assert matches_node_selector(NODES, selector).tolist() == [True, True, True]
 
 
 keys = st.sampled_from(["a", "b", "c"])

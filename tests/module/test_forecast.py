@@ -14,14 +14,13 @@ from berth.module.forecast import (
     ForecastNodes,
     LoadDelta,
     ServicePods,
-    forecast_add_score,
     forecast_delta,
-    forecast_remove_score,
     given_delta,
     known_loads,
     load_delta,
 )
 from berth.module.loads import ForecastTable, LoadTable, Sample, ServiceName, Subject, time_us
+from berth.plugins.node_load_forecast import load_forecast_score
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LIMITS = ForecastLimits()
@@ -265,7 +264,8 @@ def is_usable(row: Sample) -> bool:
 def test_scores_equal_the_scalar_rule(deltas: list[float], maximum: int) -> None:
     column = np.array(deltas, dtype=np.float64)
     half = maximum // 2
-    added, removed = forecast_add_score(column, maximum), forecast_remove_score(column, maximum)
+    added = load_forecast_score(column, maximum)
+    removed = load_forecast_score(column, maximum, removing=True)
     assert added.tolist() == [math.floor(half - half * delta) for delta in deltas]
     assert removed.tolist() == [math.floor(half + half * delta) for delta in deltas]
     assert all(0 <= score <= maximum for score in [*added.tolist(), *removed.tolist()])
@@ -284,9 +284,9 @@ def test_scores_equal_the_scalar_rule(deltas: list[float], maximum: int) -> None
 )
 def test_scores_by_hand(delta: float, maximum: int, add: int, remove: int) -> None:
     column = np.array([delta])
-    assert forecast_add_score(column, maximum).tolist() == [add]
-    assert forecast_remove_score(column, maximum).tolist() == [remove]
-    assert forecast_add_score(column, maximum).dtype == np.int64
+    assert load_forecast_score(column, maximum).tolist() == [add]
+    assert load_forecast_score(column, maximum, removing=True).tolist() == [remove]
+    assert load_forecast_score(column, maximum).dtype == np.int64
 
 
 def test_times_are_exact() -> None:

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from berth.cli.serve import EXAMPLE, serve
+
 app = typer.Typer(name="berth", no_args_is_help=True)
 
 
@@ -22,6 +24,9 @@ def berth(
     ] = False,
 ) -> None:
     """Decide where Kubernetes pods go, and which of them leave."""
+
+
+app.command(epilog=EXAMPLE)(serve)
 
 
 def main() -> None:

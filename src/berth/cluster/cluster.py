@@ -1,7 +1,8 @@
 """The cluster: its tables kept consistent with one another, and every change written to the log."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -12,16 +13,17 @@ from berth.cluster.labels import LabelColumns
 from berth.cluster.log import ChangeLog, PodChange
 from berth.cluster.nodes import NodeTable, ResourceTable
 from berth.cluster.objects import ClusterObjects, NamedObject
-from berth.cluster.pods import FAILED, PHASES, SUCCEEDED, PodTable, PodValues
+from berth.cluster.pods import FAILED, PHASES, SUCCEEDED, PodRows, PodTable, PodValues
 from berth.cluster.ports import HostPortTable
 from berth.cluster.specs import SpecInfo, SpecTable
 from berth.objects.base import OwnerReference
 from berth.objects.nodes import Node
-from berth.objects.pod_records import PodRecord, record_of
+from berth.objects.pod_records import ConditionSlice, PodRecord, record_of
 from berth.objects.pods import Pod
 from berth.objects.selectors import Selector
 
 Owners = tuple[OwnerReference, ...]
+_PHASE_OF_NAME = {name: phase for phase, name in enumerate(PHASES)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,9 @@ class Cluster:
     label_sets : LabelColumns
         The distinct label sets of pods; a row is what ``labels_id`` of a pod names.
     affinity_pods : dict of spec id to set of pod id
-        The pods on nodes whose spec has terms of inter-pod (anti-)affinity.
+        The pods on nodes whose spec has terms of inter-pod (anti-)affinity. A spec stays when its last pod goes.
+    derived : dict
+        What plugins make of interned things (specs, label sets) once and for all, each under its own key.
     """
 
     def __init__(self, accounting: Accounting | None = None) -> None:
@@ -71,6 +75,7 @@ class Cluster:
         self.owner_sets: Interner[Owners] = Interner()
         self.objects = ClusterObjects()
         self.affinity_pods: dict[int, set[int]] = {}
+        self.derived: dict[Hashable, Any] = {}
         self.log = ChangeLog()
         self._labels_id: dict[bytes, int] = {}
         self._owners_id: dict[bytes, int] = {}
@@ -175,11 +180,17 @@ class Cluster:
             self._homeless.setdefault(values.node_name_id, set()).add(pod)
         return pod
 
-    def add_pods(self, rows: list[PodValues]) -> None:
+    def add_pods(self, rows: PodRows | Iterable[PodValues]) -> None:
         """Add many pods that are not there yet, all at once: kept evaluations do not survive it."""
-        node_rows = [self._row_of(values) for values in rows]
-        pods = self.pods.put_all(rows, node_rows)
-        at = np.array(node_rows, dtype=np.intp)
+        if not isinstance(rows, PodRows):
+            gathered = PodRows()
+            for values in rows:
+                gathered.append(values)
+            rows = gathered
+        # One more at the end: NONE is -1, and takes it.
+        row_of_name = np.array([*map(self.nodes.row, self.pods.node_names.items), NONE], dtype=np.int32)
+        at = row_of_name[rows.column("node_name_id")].astype(np.intp)
+        pods = self.pods.put_all(rows, at.astype(np.int32))
         for pod in pods[at == NONE].tolist():
             node_name_id = int(self.pods.column("node_name_id")[pod])
             if node_name_id != NONE:
@@ -255,7 +266,7 @@ class Cluster:
             The record's spec, labels or owners are not what they should be.
         """
         meta, status = record.metadata, record.status
-        ready = next((c for c in status.conditions if c.type == "Ready"), None)
+        ready, ready_since = _readiness(status.conditions)
         node_name = record.spec.node_name
         return PodValues(
             name=meta.name,
@@ -265,13 +276,13 @@ class Cluster:
             spec_id=self.specs.id(record.spec_key()),
             labels_id=self.labels_id(bytes(meta.labels)),
             owner_id=self._owner_id(bytes(meta.owner_references)),
-            phase=PHASES.index(status.phase) if status.phase in PHASES else 0,
-            ready=ready is not None and ready.status == "True",
+            phase=_PHASE_OF_NAME.get(status.phase, 0),
+            ready=ready,
             terminating=meta.deletion_timestamp is not None,
             created=int(meta.creation_timestamp.timestamp()) if meta.creation_timestamp else 0,
-            ready_since=int(ready.last_transition_time.timestamp()) if ready and ready.last_transition_time else 0,
+            ready_since=ready_since,
             deletion_cost=_deletion_cost(meta.annotations.deletion_cost) if meta.annotations else 0,
-            restarts=max((s.restart_count for s in status.container_statuses), default=0),
+            restarts=max([s.restart_count for s in status.container_statuses], default=0),
         )
 
     def labels_id(self, labels: bytes) -> int:
@@ -354,10 +365,21 @@ class Cluster:
         )
 
 
+def _readiness(conditions: Iterable[ConditionSlice]) -> tuple[bool, int]:
+    """Tell whether a pod is ready, and since when it is so or not."""
+    for condition in conditions:
+        if condition.type == "Ready":
+            since = condition.last_transition_time
+            return condition.status == "True", int(since.timestamp()) if since else 0
+    return False, 0
+
+
 def _deletion_cost(text: str) -> int:
     """Read ``controller.kubernetes.io/pod-deletion-cost``: an int32 without a plus sign; anything else counts as 0."""
+    if not text:
+        return 0
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdigit()) or (text[0] == "0" and text != "0"):
         return 0
-    cost = int(text)
+    cost = int(text) if len(digits) <= 10 else 2**31
     return cost if -(2**31) <= cost < 2**31 else 0

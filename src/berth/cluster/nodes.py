@@ -1,16 +1,20 @@
 """Nodes as rows. What nodes have in common (taints, conditions, images) is interned."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
+import msgspec
 import numpy as np
 
 from berth.cluster.accounting import BASE_RESOURCES, Amounts, amounts
 from berth.cluster.arrays import NONE, BoolColumn, GrowingArray, IdColumn, IntColumn, Interner
 from berth.cluster.labels import LabelColumns
-from berth.objects.base import ObjectMeta
+from berth.objects.base import ObjectMeta, ResourceList
 from berth.objects.nodes import ContainerImage, Node, NodeCondition, NodeSpec, NodeStatus, Taint
 from berth.objects.quantities import format_quantity
+
+KEPT_ANNOTATIONS = frozenset(("scheduler.alpha.kubernetes.io/preferAvoidPods",))
+"""The annotations of nodes that scheduling reads; the others take much memory."""
 
 V = TypeVar("V", bound=np.generic)
 
@@ -128,7 +132,7 @@ class NodeTable:
         return self._row_of.get(name, NONE)
 
     def meta(self, row: int) -> ObjectMeta:
-        """Return a node's uid and annotations (its labels are columns)."""
+        """Return a node's uid and those of its annotations that scheduling reads (its labels are columns)."""
         return self._metas[row]
 
     def put(self, node: Node) -> int:
@@ -137,7 +141,8 @@ class NodeTable:
         row = self._row_of.get(name, NONE)
         if row == NONE:
             row = self._new_row(name)
-        self._metas[row] = ObjectMeta(name=name, uid=node.metadata.uid, annotations=node.metadata.annotations)
+        kept = {key: text for key, text in node.metadata.annotations.items() if key in KEPT_ANNOTATIONS}
+        self._metas[row] = ObjectMeta(name=name, uid=node.metadata.uid, annotations=kept)
         self.labels.set(row, node.metadata.labels)
         self.allocatable.set(row, amounts(node.status.allocatable))
         self._unschedulable.values[row] = node.spec.unschedulable
@@ -158,13 +163,22 @@ class NodeTable:
 
     def get(self, row: int) -> Node:
         """Put a node together again from its columns."""
+        return self._node(row, self.labels.get(row))
+
+    def all(self) -> Iterator[Node]:
+        """Put all nodes together again, in the order of their rows."""
+        labels = self.labels.all()
+        for row in np.flatnonzero(self.alive).tolist():
+            yield self._node(row, labels[row])
+
+    def _node(self, row: int, labels: dict[str, str]) -> Node:
         meta = self._metas[row]
         allocatable = self.allocatable.get(row)
-        offered = {n: format_quantity(a, milli=n == BASE_RESOURCES[0]) for n, a in allocatable.items()}
+        offered: ResourceList = {
+            n: format_quantity(a, milli=n == BASE_RESOURCES[0]) for n, a in allocatable.items()
+        }
         return Node(
-            metadata=ObjectMeta(
-                name=meta.name, uid=meta.uid, annotations=meta.annotations, labels=self.labels.get(row)
-            ),
+            metadata=msgspec.structs.replace(meta, labels=labels),
             spec=NodeSpec(
                 unschedulable=bool(self.unschedulable[row]), taints=self.taint_sets.items[self.taints_id[row]]
             ),

@@ -1,6 +1,6 @@
 """Objects other than nodes and pods, by kind and name: services, workloads, volumes, classes, namespaces."""
 
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from berth.objects.storage import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from berth.objects.workloads import (
@@ -84,7 +84,7 @@ class ClusterObjects:
         shelf: Shelf[O] = self.by_kind()[type(item).__name__]
         return shelf
 
-    def by_kind(self) -> dict[str, "Shelf[NamedObject]"]:
+    def by_kind(self) -> dict[str, Shelf[Any]]:
         """Return all shelves by kind."""
         return {
             "Namespace": self.namespaces,
@@ -98,4 +98,4 @@ class ClusterObjects:
             "StatefulSet": self.stateful_sets,
             "ReplicationController": self.replication_controllers,
             "PodDisruptionBudget": self.pod_disruption_budgets,
-        }  # type: ignore[dict-item]
+        }

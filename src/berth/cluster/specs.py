@@ -104,7 +104,9 @@ class SpecTable:
             nonzero=nonzero,
             host_ports=_host_ports(spec),
             has_affinity=_has_pod_affinity(spec),
-            claims=tuple(v.persistent_volume_claim.claim_name for v in spec.volumes if v.persistent_volume_claim),
+            claims=tuple(
+                v.persistent_volume_claim.claim_name for v in spec.volumes if v.persistent_volume_claim
+            ),
         )
         self._infos.append(info)
         self._keys.append(canonical)
@@ -133,4 +135,6 @@ def _has_pod_affinity(spec: PodSpec) -> bool:
     def any_term(side: PodAffinity | None) -> bool:
         return side is not None and bool(side.required or side.preferred)
 
-    return spec.affinity is not None and (any_term(spec.affinity.pod_affinity) or any_term(spec.affinity.pod_anti_affinity))
+    return spec.affinity is not None and (
+        any_term(spec.affinity.pod_affinity) or any_term(spec.affinity.pod_anti_affinity)
+    )

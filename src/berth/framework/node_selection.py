@@ -33,6 +33,20 @@ def matches_node_selector(
     return met
 
 
+def matches_expressions(nodes: NodeTable, selector: NodeSelector) -> BoolColumn:
+    """Do the same as releases up to 1.10 (bool[n_rows]).
+
+    They know no fields, and stop at a term that they refuse: those before it count, those after it do not.
+    """
+    met = np.zeros(nodes.n_rows, dtype=np.bool_)
+    for term in selector.node_selector_terms:
+        try:
+            met |= nodes.labels.matches(from_node_expressions(term.match_expressions))
+        except SelectorError:
+            break
+    return met
+
+
 def matches_term(nodes: NodeTable, term: NodeSelectorTerm, *, with_fields: bool = True) -> BoolColumn:
     """Tell for every row whether a term matches (bool[n_rows]); ``with_fields`` as above."""
     if not term.match_expressions and not term.match_fields:

@@ -1,15 +1,16 @@
 """Carry out a round on an embedded cluster: new pods get names and run, replicas follow."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
+from berth.cluster.arrays import NONE
 from berth.cluster.cluster import Cluster
 from berth.module.changes import WorkloadName
 from berth.module.rounds import Added, Removed, Round
 from berth.module.services import WORKLOAD_KINDS, controlled_by, find_workload, name_of, replicas
-from berth.module.templates import Pattern
+from berth.module.templates import POD_NAME_LABEL, Pattern, highest_ordinal
 from berth.objects.base import OwnerReference
 from berth.objects.workloads import Workload
 
@@ -28,7 +29,23 @@ class ObjectKey:
     exists: bool = True
 
 
-def apply_round(decided: Round, number: int, now: int) -> list[ObjectKey]:
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What a round did to an embedded cluster.
+
+    Attributes
+    ----------
+    touched : list of ObjectKey
+        Every object that changed, each once.
+    created : list of str or None
+        For each decision the name of the pod that it made, None where it made none.
+    """
+
+    touched: list[ObjectKey]
+    created: list[str | None]
+
+
+def apply_round(decided: Round, number: int, now: int) -> Applied:
     """Make what a round assumed the cluster's state.
 
     The names of new pods hang on the round's number and their place in it alone: the same round, applied again after a
@@ -38,17 +55,17 @@ def apply_round(decided: Round, number: int, now: int) -> list[ObjectKey]:
     ----------
     now : int
         When the new pods are created. [seconds since 1970]
-
-    Returns
-    -------
-    list of ObjectKey
-        Everything touched, each once.
     """
     cluster = decided.cluster
     touched: dict[tuple[str, str, str], bool] = {}
+    names: list[str | None] = [None] * len(decided.effects)
+    ordinals: dict[tuple[int, str], int] = {}
     for index, effect in enumerate(decided.effects):
         if isinstance(effect, Added):
-            namespace, name = _create(cluster, effect, f"{number}/{index}", now)
+            seed = f"{number}/{index}"
+            namespace = cluster.namespaces.items[int(cluster.pods.column("namespace_id")[effect.pod])]
+            name = names[index] = _name_of(cluster, effect, seed, ordinals)
+            _create(cluster, effect, name, seed, now)
             touched["Pod", namespace, name] = True
             for claim in effect.claims:
                 touched["PersistentVolumeClaim", claim.metadata.namespace, claim.metadata.name] = True
@@ -61,27 +78,48 @@ def apply_round(decided: Round, number: int, now: int) -> list[ObjectKey]:
             continue
         for workload in changed:
             touched[type(workload).__name__, namespace, workload.metadata.name] = True
-    return [ObjectKey(*key, exists) for key, exists in touched.items()]
+    return Applied([ObjectKey(*key, exists) for key, exists in touched.items()], names)
 
 
-def created_names(decided: Round) -> list[str | None]:
-    """Return for each decision of an applied round the name of the pod that it made, None for all others."""
-    names = decided.cluster.pods.names
-    return [names[effect.pod] if isinstance(effect, Added) else None for effect in decided.effects]
+def _create(cluster: Cluster, added: Added, name: str, seed: str, now: int) -> None:
+    """Put the pod that was only planned into the cluster as one that runs, or waits for a node."""
+    values = cluster.pods.get(added.pod)
+    namespace = cluster.namespaces.items[values.namespace_id]
+    placed = values.node_name_id != NONE
+    labels_id = values.labels_id
+    if _is_stateful(added.pattern):
+        labels = cluster.label_sets.get(labels_id) | {POD_NAME_LABEL: name}
+        labels_id = cluster.labels_id(msgspec.json.encode(labels))
+    cluster.forget(added.pod)
+    cluster.add_pod(
+        replace(
+            values,
+            name=name,
+            uid=_digest(f"uid/{namespace}/{name}/{seed}").hex()[:32],
+            labels_id=labels_id,
+            phase=_RUNNING if placed else _PENDING,
+            ready=placed,
+            ready_since=now if placed else 0,
+            created=now,
+        )
+    )
 
 
-def _create(cluster: Cluster, added: Added, seed: str, now: int) -> tuple[str, str]:
-    pods = cluster.pods
-    namespace_id = int(pods.column("namespace_id")[added.pod])
-    namespace = cluster.namespaces.items[namespace_id]
-    name = added.name or _new_name(cluster, added.pattern, namespace_id, seed)
-    pods.rename(added.pod, name, _digest(f"uid/{namespace}/{name}/{seed}").hex()[:32])
-    placed = int(pods.node_row[added.pod]) >= 0
-    pods.column("phase")[added.pod] = _RUNNING if placed else _PENDING
-    pods.column("ready")[added.pod] = placed
-    pods.column("ready_since")[added.pod] = now if placed else 0
-    pods.column("created")[added.pod] = now
-    return namespace, name
+def _name_of(cluster: Cluster, added: Added, seed: str, ordinals: dict[tuple[int, str], int]) -> str:
+    """Return the name of a new pod: a StatefulSet's next ordinal, else the pattern's name and five letters."""
+    namespace_id = int(cluster.pods.column("namespace_id")[added.pod])
+    if added.name or not _is_stateful(added.pattern):
+        return added.name or _new_name(cluster, added.pattern, namespace_id, seed)
+    base = added.pattern.base_name
+    highest = ordinals.get((namespace_id, base))
+    if highest is None:
+        highest = highest_ordinal(cluster, cluster.namespaces.items[namespace_id], base)[0]
+    ordinals[namespace_id, base] = highest + 1
+    return f"{base}-{highest + 1}"
+
+
+def _is_stateful(pattern: Pattern) -> bool:
+    return pattern.controller is not None and pattern.controller.kind == "StatefulSet"
 
 
 def _new_name(cluster: Cluster, pattern: Pattern, namespace_id: int, seed: str) -> str:
@@ -97,14 +135,18 @@ def _new_name(cluster: Cluster, pattern: Pattern, namespace_id: int, seed: str) 
 
 def _scale(cluster: Cluster, namespace: str, controller: WorkloadName | None, by: int) -> list[Workload]:
     """Change the replicas of a controller, and of the Deployment above it; return what was changed."""
-    found = find_workload(cluster, namespace, controller) if controller and controller.kind in WORKLOAD_KINDS else None
+    found = (
+        find_workload(cluster, namespace, controller)
+        if controller and controller.kind in WORKLOAD_KINDS
+        else None
+    )
     if found is None or controller is None:
         return []
     above = controlled_by(cluster, namespace, OwnerReference(kind=controller.kind, name=controller.name))
     chain = [found] if above is None or name_of(above) == controller else [found, above]
     changed: list[Workload] = []
     for workload in chain:
-        spec = msgspec.structs.replace(workload.spec, replicas=max(0, replicas(workload) + by))  # type: ignore[type-var]
+        spec = msgspec.structs.replace(workload.spec, replicas=max(0, replicas(workload) + by))
         scaled: Workload = msgspec.structs.replace(workload, spec=spec)
         # Put on the shelf past the log: no plugin reads replicas.
         cluster.objects.shelf(scaled).put(scaled)

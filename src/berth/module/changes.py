@@ -13,7 +13,12 @@ MAX_NUMBER = 10_000
 
 _KEYS = ("operation", "namespace", "serviceName", "number", "workload")
 _NUMBER = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
-_SHORT_KINDS = {"deploy": "deployment", "rs": "replicaset", "sts": "statefulset", "rc": "replicationcontroller"}
+_SHORT_KINDS = {
+    "deploy": "deployment",
+    "rs": "replicaset",
+    "sts": "statefulset",
+    "rc": "replicationcontroller",
+}
 WORKLOAD_KINDS = {
     "deployment": "Deployment",
     "replicaset": "ReplicaSet",
@@ -97,7 +102,9 @@ def read_pod_list(
     if not isinstance(entries, list) or not entries:
         errors.append(FieldError("podList", entries, "a list of at least one change"))
         return [], errors
-    changes = [_parse_entry(entry, f"podList[{i}]", request, max_number, errors) for i, entry in enumerate(entries)]
+    changes = [
+        _parse_entry(entry, f"podList[{i}]", request, max_number, errors) for i, entry in enumerate(entries)
+    ]
     return changes, errors
 
 
@@ -140,7 +147,7 @@ def _parse_entry(
     names = [_text(entry, path, key, errors) for key in ("namespace", "serviceName")]
     number = parse_number(entry.get("number"), max_number)
     if number is None:
-        expected = f"a whole number from 1 to {max_number}, such as \"3\""
+        expected = f'a whole number from 1 to {max_number}, such as "3"'
         errors.append(FieldError(f"{path}.number", entry.get("number"), expected))
     workload = parse_workload(entry["workload"]) if "workload" in entry else None
     if "workload" in entry and workload is None:

@@ -1,13 +1,13 @@
 """Which pod of a service leaves: one without a node first, else the best node's first pod in the leaving order."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from berth.cluster.accounting import BASE_RESOURCES, CPU, MEMORY
-from berth.cluster.arrays import NONE, BoolColumn, IntColumn
+from berth.cluster.arrays import NONE, BoolColumn, FloatColumn, IntColumn
 from berth.cluster.cluster import Cluster
 from berth.errors import InputError
 from berth.module.changes import WorkloadName
@@ -30,24 +30,17 @@ REMOVAL_PRIORITIES = (
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """The pod that leaves; ``pod`` is None where none may. ``row`` is None for a pod that has no node yet."""
+    """The pod that leaves. ``row`` is None for a pod that has no node yet."""
 
-    pod: int | None
+    pod: int
     row: int | None = None
     score: int | None = None
-    scores: dict[str, int] | None = None
+    scores: dict[str, int] = field(default_factory=dict)
     n_feasible: int = 0
 
 
-def choose_leaving(
-    cluster: Cluster,
-    service: Service,
-    workload: WorkloadName | None,
-    weights: Mapping[str, int],
-    maximum: int,
-    ties: TieBreaker,
-) -> Removal:
-    """Choose which pod of a service leaves next, as the cluster is now.
+class Leaving:
+    """The pods of a service that may leave, and the nodes that they would leave; kept from one removal to the next.
 
     Parameters
     ----------
@@ -55,65 +48,142 @@ def choose_leaving(
         If given, only its pods may leave.
     weights : dict of priority name to int
         Out of `REMOVAL_PRIORITIES`.
+    maximum : int
+        The highest score of a priority.
     """
-    own = members(cluster, service).own
-    leaving = in_leaving_order(cluster, np.flatnonzero(may_leave(cluster, service, own, workload)))
-    rows = cluster.pods.node_row[leaving]
-    without_node = leaving[rows == NONE]
-    if len(without_node):
-        return Removal(int(without_node[0]))
-    if not len(leaving):
-        return Removal(None)
-    nodes, first = np.unique(rows, return_index=True)
-    firsts = leaving[first]
-    scores = removal_scores(cluster, nodes, firsts, own, weights, maximum)
-    total = sum((weights[name] * column for name, column in scores.items()), np.zeros(len(nodes), dtype=np.int64))
-    best = total.max()
-    row = ties.take(nodes[total == best].astype(np.intp), cluster.nodes.rank)
-    at = int(np.searchsorted(nodes, row))
-    return Removal(
-        pod=int(firsts[at]),
-        row=row,
-        score=int(best),
-        scores={name: int(column[at]) for name, column in scores.items()},
-        n_feasible=len(nodes),
-    )
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        service: Service,
+        workload: WorkloadName | None,
+        weights: Mapping[str, int],
+        maximum: int,
+    ) -> None:
+        self._cluster = cluster
+        self._service = service
+        self._workload = workload
+        self._weights = weights
+        self._maximum = maximum
+        self._n_own = 0
+        self._without_node: list[int] = []
+        # One entry a node that holds a pod which may leave; its pods stand in `_order` from `_next` to `_end`.
+        self._order = self._nodes = self._next = self._end = np.empty(0, dtype=np.intp)
+        self._n_on_node: IntColumn = np.empty(0, dtype=np.int64)
+        self._look()
+
+    def choose(self, ties: TieBreaker) -> Removal | None:
+        """Choose the pod that leaves next, None if none may. Nothing is removed yet."""
+        if self._without_node:
+            return Removal(self._without_node[0])
+        if not len(self._nodes):
+            return None
+        scores = removal_scores(self._candidates(), self._weights, self._maximum)
+        total = sum(
+            (self._weights[name] * column for name, column in scores.items()),
+            np.zeros(len(self._nodes), dtype=np.int64),
+        )
+        best = total.max()
+        row = ties.take(self._nodes[total == best], self._cluster.nodes.rank)
+        at = int(np.searchsorted(self._nodes, row))
+        return Removal(
+            pod=int(self._order[self._next[at]]),
+            row=row,
+            score=int(best),
+            scores={name: int(column[at]) for name, column in scores.items()},
+            n_feasible=len(self._nodes),
+        )
+
+    def remove(self, removal: Removal) -> None:
+        """Take the chosen pod out of the cluster."""
+        opens_way = self._of_stateful_set(removal.pod)
+        self._cluster.remove_pod(removal.pod)
+        if opens_way:
+            # The next highest ordinal may leave now.
+            self._look()
+            return
+        self._n_own -= 1
+        if removal.row is None:
+            self._without_node.pop(0)
+            return
+        at = int(np.searchsorted(self._nodes, removal.row))
+        self._n_on_node[at] -= 1
+        self._next[at] += 1
+        if self._next[at] == self._end[at]:
+            keep = np.arange(len(self._nodes)) != at
+            self._nodes, self._next, self._end = self._nodes[keep], self._next[keep], self._end[keep]
+            self._n_on_node = self._n_on_node[keep]
+
+    def _look(self) -> None:
+        """Find who may leave, as the cluster is now."""
+        pods = self._cluster.pods
+        own = members(self._cluster, self._service).own
+        self._n_own = int(own.sum())
+        allowed = may_leave(self._cluster, self._service, own, self._workload)
+        order = in_leaving_order(self._cluster, np.flatnonzero(allowed))
+        rows = pods.node_row[order].astype(np.intp)
+        self._without_node = order[rows == NONE].tolist()
+        order, rows = order[rows != NONE], rows[rows != NONE]
+        by_node = np.argsort(rows, kind="stable")
+        self._order = order[by_node]
+        self._nodes, self._next, counts = np.unique(rows[by_node], return_index=True, return_counts=True)
+        self._end = self._next + counts
+        on_node = pods.node_row[own & (pods.node_row != NONE)]
+        self._n_on_node = np.bincount(on_node, minlength=self._cluster.nodes.n_rows)[self._nodes]
+
+    def _candidates(self) -> "Candidates":
+        cluster, rows = self._cluster, self._nodes
+        spec_ids = cluster.pods.column("spec_id")[self._order[self._next]]
+        held_cpu, held_memory = cluster.specs.nonzero()
+        allocatable = cluster.nodes.allocatable
+        return Candidates(
+            milli_cpu=cluster.nonzero_milli_cpu[rows] - held_cpu[spec_ids],
+            allocatable_milli_cpu=allocatable.of(_CPU_ID)[rows],
+            memory=cluster.nonzero_memory[rows] - held_memory[spec_ids],
+            allocatable_memory=allocatable.of(_MEMORY_ID)[rows],
+            n_on_node=self._n_on_node,
+            n_pods=self._n_own,
+            load_delta=cluster.load_delta[rows],
+        )
+
+    def _of_stateful_set(self, pod: int) -> bool:
+        controller = self._cluster.controller_of(pod)
+        return controller is not None and controller.kind == "StatefulSet"
 
 
-def removal_scores(
-    cluster: Cluster,
-    rows: NDArray[np.intp],
-    leaving: NDArray[np.intp],
-    own: BoolColumn,
-    weights: Mapping[str, int],
-    maximum: int,
-) -> dict[str, IntColumn]:
-    """Score nodes for losing a pod, 0 to ``maximum`` each; resources are counted as they are after it left.
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Nodes that may lose a pod, one entry each.
 
-    Parameters
+    Attributes
     ----------
-    rows : intp[n]
-        The nodes that hold a pod which may leave.
-    leaving : intp[n]
-        The pod that would leave each of them.
-    own : bool[n_pods]
-        The service's pods.
+    milli_cpu, memory : int64[n]
+        What the priorities count as requested once the pod has left. [milli-CPU, bytes]
+    n_on_node : int64[n]
+        The service's pods on the node, before.
+    n_pods : int
+        The service's pods, before.
+    """
+
+    milli_cpu: IntColumn
+    allocatable_milli_cpu: IntColumn
+    memory: IntColumn
+    allocatable_memory: IntColumn
+    n_on_node: IntColumn
+    n_pods: int
+    load_delta: FloatColumn
+
+
+def removal_scores(nodes: Candidates, weights: Mapping[str, int], maximum: int) -> dict[str, IntColumn]:
+    """Score nodes for losing a pod, 0 to ``maximum`` each (int64[n] by priority).
 
     Raises
     ------
     InputError
         A weight names no removal priority.
     """
-    spec_ids = cluster.pods.column("spec_id")[leaving]
-    held_cpu, held_memory = cluster.specs.nonzero()
-    allocatable = cluster.nodes.allocatable
-    usage = (
-        cluster.nonzero_milli_cpu[rows] - held_cpu[spec_ids],
-        allocatable.of(_CPU_ID)[rows],
-        cluster.nonzero_memory[rows] - held_memory[spec_ids],
-        allocatable.of(_MEMORY_ID)[rows],
-    )
-    scores = {}
+    usage = nodes.milli_cpu, nodes.allocatable_milli_cpu, nodes.memory, nodes.allocatable_memory
+    scores: dict[str, IntColumn] = {}
     for name in weights:
         match name:
             case "MostRequestedPriority":
@@ -121,20 +191,12 @@ def removal_scores(
             case "BalancedResourceAllocation":
                 scores[name] = balanced_allocation(*usage, maximum)
             case "ServicePodsOnNodePriority":
-                scores[name] = service_pods_on_node(cluster, rows, own, maximum)
+                scores[name] = maximum * nodes.n_on_node // nodes.n_pods
             case "NodeLoadForecastPriority":
-                scores[name] = load_forecast_score(cluster.load_delta[rows], maximum, removing=True)
+                scores[name] = load_forecast_score(nodes.load_delta, maximum, removing=True)
             case _:
                 raise InputError("module.removeWeights", name, f"one of {', '.join(REMOVAL_PRIORITIES)}")
     return scores
-
-
-def service_pods_on_node(cluster: Cluster, rows: NDArray[np.intp], own: BoolColumn, maximum: int) -> IntColumn:
-    """Score the share of the service's pods that each node holds: ``maximum × on the node ÷ all``, integers."""
-    n_own = int(own.sum())
-    placed = cluster.pods.node_row[own & (cluster.pods.node_row != NONE)]
-    counts = np.bincount(placed, minlength=cluster.nodes.n_rows)[rows]
-    return (maximum * counts // max(n_own, 1)).astype(np.int64)
 
 
 def may_leave(

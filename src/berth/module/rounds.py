@@ -13,7 +13,7 @@ from berth.module.loads import ServiceName
 from berth.module.plan import PlannedDecision
 from berth.module.presort import presort
 from berth.module.profile import ServiceProfile
-from berth.module.removal import choose_leaving
+from berth.module.removal import Leaving
 from berth.module.services import ServiceError, controller_of_owners, find_service, members, resolve_workload
 from berth.module.templates import Pattern, next_ordinal, pattern_of, stateful_pod
 from berth.objects.pods import Pod
@@ -119,11 +119,12 @@ class Round:
     def _remove(self, change: Change) -> None:
         service = find_service(self.cluster, change.namespace, change.service)
         resolve_workload(self.cluster, service, change.workload)
+        leaving = Leaving(
+            self.cluster, service, change.workload, self.rules.remove_weights, self.rules.maximum
+        )
         for _ in range(change.number):
-            removal = choose_leaving(
-                self.cluster, service, change.workload, self.rules.remove_weights, self.rules.maximum, self.ties
-            )
-            if removal.pod is None:
+            removal = leaving.choose(self.ties)
+            if removal is None:
                 name = f"{change.namespace}/{change.service}"
                 raise ServiceError(f"service {name} has no pod left to remove")
             values = self.cluster.pods.get(removal.pod)
@@ -136,7 +137,7 @@ class Round:
                 scores=removal.scores,
                 feasible=removal.n_feasible,
             )
-            self.cluster.remove_pod(removal.pod)
+            leaving.remove(removal)
 
     def _controller(self, values: PodValues) -> WorkloadName | None:
         controller = controller_of_owners(self.cluster, values.owner_id)
@@ -188,9 +189,15 @@ class Round:
             elif self.rules.keep_pending:
                 pending = self.cluster.add_pod(
                     PodValues(
-                        incoming.name, "", incoming.namespace_id, incoming.spec_id, incoming.labels_id,
-                        incoming.owners_id, NONE, phase=1,
-                    )  # fmt: skip
+                        incoming.name,
+                        "",
+                        incoming.namespace_id,
+                        incoming.spec_id,
+                        incoming.labels_id,
+                        incoming.owners_id,
+                        NONE,
+                        phase=1,
+                    )
                 )
                 self._note_added(change, decision, Added(pending, pattern, incoming.name, claims))
             else:
@@ -224,9 +231,16 @@ class Round:
     ) -> None:
         self.decisions.append(
             PlannedDecision(
-                request=change.request, operation=change.operation, namespace=change.namespace,
-                service=change.service, pod=pod, node=node, score=score, scores=scores or {}, feasible=feasible,
+                request=change.request,
+                operation=change.operation,
+                namespace=change.namespace,
+                service=change.service,
+                pod=pod,
+                node=node,
+                score=score,
+                scores=scores or {},
+                feasible=feasible,
                 reason=reason,
-            )  # fmt: skip
+            )
         )
         self.effects.append(effect)

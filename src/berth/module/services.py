@@ -10,7 +10,14 @@ from berth.errors import BerthError, NotFoundError
 from berth.module.changes import Change, WorkloadName
 from berth.objects.base import OwnerReference
 from berth.objects.selectors import Selector, from_map
-from berth.objects.workloads import Deployment, ReplicaSet, ReplicationController, Service, StatefulSet, Workload
+from berth.objects.workloads import (
+    Deployment,
+    ReplicaSet,
+    ReplicationController,
+    Service,
+    StatefulSet,
+    Workload,
+)
 
 WORKLOAD_KINDS = ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController")
 
@@ -67,7 +74,9 @@ def check_change(cluster: Cluster, change: Change) -> None:
         if workload is None:
             raise NotFoundError(f"there is no {change.workload} in namespace {change.namespace}")
         if not selector_of(service).matches(workload.spec.template.metadata.labels):
-            raise ServiceError(f"service {change.namespace}/{change.service} does not select {change.workload}")
+            raise ServiceError(
+                f"service {change.namespace}/{change.service} does not select {change.workload}"
+            )
 
 
 def selector_of(service: Service) -> Selector:
@@ -96,7 +105,9 @@ def name_of(workload: Workload) -> WorkloadName:
     return WorkloadName(type(workload).__name__, workload.metadata.name)
 
 
-def resolve_workload(cluster: Cluster, service: Service, override: WorkloadName | None = None) -> Workload | None:
+def resolve_workload(
+    cluster: Cluster, service: Service, override: WorkloadName | None = None
+) -> Workload | None:
     """Find the workload of a service; None if it has none.
 
     Raises

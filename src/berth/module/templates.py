@@ -10,12 +10,11 @@ from berth.cluster.cluster import Cluster, Incoming
 from berth.module.changes import WorkloadName
 from berth.module.services import Members, ServiceError
 from berth.objects.base import ObjectMeta, OwnerReference
-from berth.objects.decode import decode
-from berth.objects.pods import PersistentVolumeClaimVolume, Pod, PodSpec, PodTemplateSpec, Volume
+from berth.objects.decode import HASH_LABEL, decode
+from berth.objects.pods import PersistentVolumeClaimVolume, Pod, PodSpec, Volume
 from berth.objects.storage import PersistentVolumeClaim
-from berth.objects.workloads import Deployment, ReplicaSet, Service, StatefulSet, Workload
+from berth.objects.workloads import Deployment, ReplicaSet, Service, StatefulSet, Workload, WorkloadSpec
 
-HASH_LABEL = "pod-template-hash"
 POD_NAME_LABEL = "statefulset.kubernetes.io/pod-name"
 _ORDINAL = re.compile(r"(.*)-([0-9]+)", re.DOTALL)
 
@@ -69,7 +68,8 @@ def copy_of(cluster: Cluster, pod: int) -> Pod:
     values = cluster.pods.get(pod)
     return Pod(
         metadata=ObjectMeta(
-            namespace=cluster.namespaces.items[values.namespace_id], labels=cluster.label_sets.get(values.labels_id)
+            namespace=cluster.namespaces.items[values.namespace_id],
+            labels=cluster.label_sets.get(values.labels_id),
         ),
         spec=decode(cluster.specs.key(values.spec_id), PodSpec),
     )
@@ -85,8 +85,8 @@ def current_replica_set(cluster: Cluster, deployment: Deployment) -> ReplicaSet 
         and (owner.kind, owner.name) == ("Deployment", meta.name)
     ]
     owned.sort(key=lambda r: (-_created(r.metadata), r.metadata.name))
-    wanted = _without_hash(deployment.spec.template)
-    return next((r for r in owned if _without_hash(r.spec.template) == wanted), owned[0] if owned else None)
+    wanted = deployment.spec
+    return next((r for r in owned if _same_template(r.spec, wanted)), owned[0] if owned else None)
 
 
 def next_ordinal(cluster: Cluster, stateful_set: StatefulSet) -> int:
@@ -99,7 +99,9 @@ def highest_ordinal(cluster: Cluster, namespace: str, name: str) -> tuple[int, i
     pods = cluster.pods
     within = pods.alive & ~pods.column("terminating").astype(np.bool_)
     within &= pods.column("namespace_id") == cluster.namespaces.find(namespace)
-    of_set = [i for i, owners in enumerate(cluster.owner_sets.items) if _controlled(owners, "StatefulSet", name)]
+    of_set = [
+        i for i, owners in enumerate(cluster.owner_sets.items) if _controlled(owners, "StatefulSet", name)
+    ]
     within &= np.isin(pods.column("owner_id"), of_set)
     ordinals = ((ordinal(pods.names[pod]), pod) for pod in np.flatnonzero(within).tolist())
     return max(ordinals, default=(-1, -1))
@@ -111,7 +113,9 @@ def ordinal(pod_name: str) -> int:
     return int(found[2]) if found else -1
 
 
-def stateful_pod(pattern: Pattern, stateful_set: StatefulSet, number: int) -> tuple[Pod, list[PersistentVolumeClaim]]:
+def stateful_pod(
+    pattern: Pattern, stateful_set: StatefulSet, number: int
+) -> tuple[Pod, list[PersistentVolumeClaim]]:
     """Return a StatefulSet's pod of an ordinal, and the claims that its templates make for it."""
     name = f"{stateful_set.metadata.name}-{number}"
     namespace = stateful_set.metadata.namespace
@@ -121,7 +125,8 @@ def stateful_pod(pattern: Pattern, stateful_set: StatefulSet, number: int) -> tu
         claim_meta = msgspec.structs.replace(template.metadata, name=claim_name, namespace=namespace)
         claims.append(msgspec.structs.replace(template, metadata=claim_meta))
         volumes[template.metadata.name] = Volume(
-            name=template.metadata.name, persistent_volume_claim=PersistentVolumeClaimVolume(claim_name=claim_name)
+            name=template.metadata.name,
+            persistent_volume_claim=PersistentVolumeClaimVolume(claim_name=claim_name),
         )
     labels = pattern.pod.metadata.labels | {POD_NAME_LABEL: name}
     pod = Pod(
@@ -165,9 +170,15 @@ def _from_workload(cluster: Cluster, workload: Workload) -> Pattern:
     return Pattern(pod, meta.name, WorkloadName(type(controller).__name__, meta.name))
 
 
-def _without_hash(template: PodTemplateSpec) -> tuple[dict[str, str], PodSpec]:
-    labels = {key: value for key, value in template.metadata.labels.items() if key != HASH_LABEL}
-    return labels, template.spec
+def _same_template(one: WorkloadSpec, other: WorkloadSpec) -> bool:
+    """Compare templates, pod-template-hash aside: as they stood in the input, else what scheduling reads of them."""
+    if one.template_digest and other.template_digest:
+        return one.template_digest == other.template_digest
+    labels, other_labels = (
+        {key: value for key, value in spec.template.metadata.labels.items() if key != HASH_LABEL}
+        for spec in (one, other)
+    )
+    return labels == other_labels and one.template.spec == other.template.spec
 
 
 def _created(meta: ObjectMeta) -> float:

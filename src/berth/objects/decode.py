@@ -1,16 +1,19 @@
 """From JSON bytes to structs. A ``null`` counts as absent, as it does in Kubernetes."""
 
-from functools import cache
-from typing import Any, TypeVar, cast
+import hashlib
+from typing import Any, TypeVar
 
 import msgspec
+
+from berth.objects.workloads import Deployment, ReplicaSet
+
+HASH_LABEL = "pod-template-hash"
+"""The label by which a Deployment tells its ReplicaSets' pods apart."""
 
 T = TypeVar("T")
 
 
-@cache
-def _decoder(kind: type[Any]) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(kind)
+_decoders: dict[object, msgspec.json.Decoder[Any]] = {}
 
 
 def decode(data: bytes | msgspec.Raw, kind: type[T]) -> T:
@@ -24,11 +27,35 @@ def decode(data: bytes | msgspec.Raw, kind: type[T]) -> T:
         The bytes are no JSON.
     """
     try:
-        return cast(T, _decoder(kind).decode(data))
+        decoder = _decoders.get(kind)
+        if decoder is None:
+            decoder = _decoders[kind] = msgspec.json.Decoder(kind)
+        decoded: T = decoder.decode(data)
     except msgspec.ValidationError:
         # Nulls are rare, and fields declared optional one by one would burden every reader: drop them and try again.
-        plain = msgspec.json.decode(data)
-        return cast(T, msgspec.convert(without_nulls(plain), kind))
+        decoded = msgspec.convert(without_nulls(msgspec.json.decode(data)), kind)
+    if isinstance(decoded, Deployment | ReplicaSet) and not decoded.spec.template_digest:
+        spec = msgspec.structs.replace(decoded.spec, template_digest=_template_digest(data))
+        return msgspec.structs.replace(decoded, spec=spec)
+    return decoded
+
+
+class _TemplateSpec(msgspec.Struct):
+    template: dict[str, Any] | None = None
+
+
+class _WithTemplate(msgspec.Struct):
+    spec: _TemplateSpec
+
+
+def _template_digest(data: bytes | msgspec.Raw) -> str:
+    try:
+        template: Any = without_nulls(msgspec.json.decode(data, type=_WithTemplate).spec.template or {})
+    except msgspec.ValidationError:
+        return ""
+    labels = template.get("metadata", {}).get("labels", {})
+    labels.pop(HASH_LABEL, None)
+    return hashlib.blake2b(msgspec.json.encode(template, order="sorted"), digest_size=16).hexdigest()
 
 
 def without_nulls(value: object) -> object:

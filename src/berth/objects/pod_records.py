@@ -15,7 +15,7 @@ from berth.objects.pods import Pod
 _ABSENT = msgspec.Raw(b"null")
 
 
-class _Slice(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True):
+class _Slice(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True, gc=False):
     pass
 
 
@@ -126,6 +126,13 @@ class PodRecord(_Slice):
             if volume.ephemeral is _ABSENT:
                 volume.name = ""
         return _encoder.encode(self.spec)
+
+
+class PodItem(PodRecord):
+    """A pod in a file, with the words that tell it from objects of other kinds."""
+
+    kind: str = ""
+    api_version: str = ""
 
 
 _encoder = msgspec.json.Encoder()

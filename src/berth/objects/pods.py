@@ -87,7 +87,9 @@ class WeightedPodAffinityTerm(KubernetesStruct, frozen=True):
 class PodAffinity(KubernetesStruct, frozen=True):
     """Affinity, or anti-affinity, to other pods."""
 
-    required: tuple[PodAffinityTerm, ...] = field(default=(), name="requiredDuringSchedulingIgnoredDuringExecution")
+    required: tuple[PodAffinityTerm, ...] = field(
+        default=(), name="requiredDuringSchedulingIgnoredDuringExecution"
+    )
     preferred: tuple[WeightedPodAffinityTerm, ...] = field(
         default=(), name="preferredDuringSchedulingIgnoredDuringExecution"
     )
@@ -277,5 +279,3 @@ class PodTemplateSpec(KubernetesStruct, frozen=True):
 
     metadata: ObjectMeta = ObjectMeta()
     spec: PodSpec = PodSpec()
-
-

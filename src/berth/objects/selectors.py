@@ -85,7 +85,9 @@ def parse_int64(text: str) -> int | None:
 
 def from_map(labels: Mapping[str, str]) -> Selector:
     """Make the selector of a plain map (services, replication controllers, node selectors); empty, it matches all."""
-    return Selector(tuple(Requirement(key, "In", frozenset((value,))) for key, value in sorted(labels.items())))
+    return Selector(
+        tuple(Requirement(key, "In", frozenset((value,))) for key, value in sorted(labels.items()))
+    )
 
 
 def from_label_selector(selector: LabelSelector | None, path: str = "labelSelector") -> Selector:
@@ -106,12 +108,16 @@ def from_label_selector(selector: LabelSelector | None, path: str = "labelSelect
     for i, expression in enumerate(selector.match_expressions):
         where = f"{path}.matchExpressions[{i}]"
         if expression.operator in ("Gt", "Lt"):
-            raise SelectorError(f"{where}.operator", expression.operator, "one of In, NotIn, Exists, DoesNotExist")
+            raise SelectorError(
+                f"{where}.operator", expression.operator, "one of In, NotIn, Exists, DoesNotExist"
+            )
         expressions.append(_checked(expression, where))
     return Selector(equal + tuple(expressions))
 
 
-def from_node_expressions(expressions: Iterable[LabelSelectorRequirement], path: str = "matchExpressions") -> Selector:
+def from_node_expressions(
+    expressions: Iterable[LabelSelectorRequirement], path: str = "matchExpressions"
+) -> Selector:
     """Make the selector of a node selector term's expressions; none at all match nothing.
 
     Raises
@@ -132,7 +138,9 @@ def _checked(expression: LabelSelectorRequirement, path: str) -> Requirement:
                 raise SelectorError(f"{path}.values", list(values), "at least one value")
         case "Exists" | "DoesNotExist":
             if values:
-                raise SelectorError(f"{path}.values", list(values), f"empty, as {expression.operator} demands")
+                raise SelectorError(
+                    f"{path}.values", list(values), f"empty, as {expression.operator} demands"
+                )
         case "Gt" | "Lt":
             # A sign is refused: the text must be a label's value, too.
             bound = parse_int64(values[0]) if len(values) == 1 and _NAME.match(values[0]) else None
@@ -141,7 +149,9 @@ def _checked(expression: LabelSelectorRequirement, path: str) -> Requirement:
             return Requirement(expression.key, expression.operator, bound=bound)
     for value in values:
         if value and not _NAME.match(value):
-            raise SelectorError(f"{path}.values", value, "a label value (63 letters, digits, '-', '_', '.' at most)")
+            raise SelectorError(
+                f"{path}.values", value, "a label value (63 letters, digits, '-', '_', '.' at most)"
+            )
     return Requirement(expression.key, expression.operator, frozenset(values))
 
 

@@ -12,6 +12,9 @@ from berth.objects.pods import (
     ResourceRequirements,
 )
 
+BETA_STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
+WAIT_FOR_FIRST_CONSUMER = "WaitForFirstConsumer"
+
 
 class ObjectReference(KubernetesStruct, frozen=True):
     """Another object, by name."""
@@ -106,6 +109,11 @@ class StorageClass(KubernetesStruct, frozen=True):
     provisioner: str = ""
     volume_binding_mode: str | None = None
     allowed_topologies: tuple[TopologySelectorTerm, ...] = ()
+
+
+def storage_class_of(item: PersistentVolume | PersistentVolumeClaim) -> str:
+    """Return the name of a storage class, empty if there is none; the old annotation goes before the spec."""
+    return item.metadata.annotations.get(BETA_STORAGE_CLASS, item.spec.storage_class_name or "")
 
 
 class VolumeNodeResources(KubernetesStruct, frozen=True):

@@ -19,8 +19,16 @@ class Service(KubernetesStruct, frozen=True):
 
 
 class WorkloadSpec(KubernetesStruct, frozen=True):
-    """How many pods of which pattern; Deployments, ReplicaSets and StatefulSets have it alike."""
+    """How many pods of which pattern; Deployments, ReplicaSets and StatefulSets have it alike.
 
+    Attributes
+    ----------
+    template_digest : str
+        Of the template as it stood in the input, with what scheduling does not read, `pod-template-hash` aside: not
+        Kubernetes', but ours. Tells which ReplicaSet is a Deployment's current one.
+    """
+
+    template_digest: str = ""
     replicas: int | None = None
     selector: LabelSelector | None = None
     template: PodTemplateSpec = PodTemplateSpec()

@@ -92,4 +92,6 @@ class PreferMatchingNodes(ScorePlugin[Preference]):
     @staticmethod
     def _add(weights: IntColumn, term: PreferredSchedulingTerm, cluster: Cluster) -> None:
         if term.weight:
-            weights[cluster.nodes.labels.matches(from_node_expressions(term.preference.match_expressions))] += term.weight
+            weights[
+                cluster.nodes.labels.matches(from_node_expressions(term.preference.match_expressions))
+            ] += term.weight

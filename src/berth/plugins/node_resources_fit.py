@@ -34,7 +34,9 @@ class NodeResourcesFit(FilterPlugin[Fit]):
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> Fit:
         asked, held = pod.info.asked, pod.info.held
-        scalars = sorted((i for i in asked if i >= len(BASE_RESOURCES)), key=cluster.resources.items.__getitem__)
+        scalars = sorted(
+            (i for i in asked if i >= len(BASE_RESOURCES)), key=cluster.resources.items.__getitem__
+        )
         checks = [(_PODS_ID, 1, 1)]
         # A pod that asks for nothing at all fits even on an overcommitted node; one that asks for a little of one
         # resource needs the others not to be overcommitted either.
@@ -46,13 +48,17 @@ class NodeResourcesFit(FilterPlugin[Fit]):
         allocatable, requested = state.cluster.nodes.allocatable, state.cluster.requested
         codes = np.zeros(state.cluster.nodes.n_rows, dtype=np.int64)[rows]
         for bit, (resource_id, asked, held) in enumerate(state.checks):
-            short = allocatable.of(resource_id)[rows] < requested.of(resource_id)[rows] + placed * held + asked
+            short = (
+                allocatable.of(resource_id)[rows] < requested.of(resource_id)[rows] + placed * held + asked
+            )
             codes |= short.astype(np.int64) << bit
         return codes
 
     def reasons(self, state: Fit, code: int) -> tuple[str, ...]:
         names = state.cluster.resources.items
-        return tuple(f"Insufficient {names[check[0]]}" for bit, check in enumerate(state.checks) if code >> bit & 1)
+        return tuple(
+            f"Insufficient {names[check[0]]}" for bit, check in enumerate(state.checks) if code >> bit & 1
+        )
 
     def batch(self, state: Fit, feasible: NDArray[np.bool_]) -> BatchKind:
         return BatchKind.LOCAL

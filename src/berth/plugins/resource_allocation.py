@@ -43,12 +43,16 @@ def most_requested_score(requested: IntColumn, allocatable: IntColumn, maximum: 
     return score
 
 
-def least_requested(cpu: IntColumn, cpu_of: IntColumn, memory: IntColumn, memory_of: IntColumn, top: int) -> IntColumn:
+def least_requested(
+    cpu: IntColumn, cpu_of: IntColumn, memory: IntColumn, memory_of: IntColumn, top: int
+) -> IntColumn:
     """Average the free share of cpu and memory, in integers."""
     return (least_requested_score(cpu, cpu_of, top) + least_requested_score(memory, memory_of, top)) // 2
 
 
-def most_requested(cpu: IntColumn, cpu_of: IntColumn, memory: IntColumn, memory_of: IntColumn, top: int) -> IntColumn:
+def most_requested(
+    cpu: IntColumn, cpu_of: IntColumn, memory: IntColumn, memory_of: IntColumn, top: int
+) -> IntColumn:
     """Average the used share of cpu and memory, in integers."""
     return (most_requested_score(cpu, cpu_of, top) + most_requested_score(memory, memory_of, top)) // 2
 

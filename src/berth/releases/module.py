@@ -6,6 +6,7 @@ from typing import Any
 from berth.errors import InputError
 from berth.framework.plugin import ScorePlugin
 from berth.framework.profile import NamedFilter, Profile, WeightedScore
+from berth.plugins.inter_pod_affinity import InterPodAffinityPriority, MatchInterPodAffinity
 from berth.plugins.node_affinity import MatchNodeSelector, PreferMatchingNodes
 from berth.plugins.node_conditions import DISK_PRESSURE, MEMORY_PRESSURE, PID_PRESSURE, CheckNodeCondition
 from berth.plugins.node_load_forecast import NodeLoadForecast
@@ -19,6 +20,7 @@ from berth.plugins.resource_allocation import (
 )
 from berth.plugins.selector_spread import SelectorSpread
 from berth.plugins.taint_toleration import PreferToleratedTaints, TolerateTaints
+from berth.plugins.volume_binding import VolumeBinding
 
 MAXIMUM = 10
 
@@ -42,9 +44,11 @@ def addition_profile(weights: Mapping[str, int], hard_pod_affinity_weight: int =
         NamedFilter("PodFitsHostPorts", NodePorts()),
         NamedFilter("PodMatchNodeSelector", MatchNodeSelector()),
         NamedFilter("PodToleratesNodeTaints", TolerateTaints()),
+        NamedFilter("CheckVolumeBinding", VolumeBinding()),
         NamedFilter("CheckNodeMemoryPressure", MEMORY_PRESSURE),
         NamedFilter("CheckNodePIDPressure", PID_PRESSURE),
         NamedFilter("CheckNodeDiskPressure", DISK_PRESSURE),
+        NamedFilter("MatchInterPodAffinity", MatchInterPodAffinity()),
     )
     known: dict[str, ScorePlugin[Any]] = {
         "LeastRequestedPriority": ResourceAllocation(least_requested, MAXIMUM),
@@ -52,10 +56,15 @@ def addition_profile(weights: Mapping[str, int], hard_pod_affinity_weight: int =
         "SelectorSpreadPriority": SelectorSpread(MAXIMUM),
         "NodeAffinityPriority": PreferMatchingNodes(MAXIMUM),
         "TaintTolerationPriority": PreferToleratedTaints(MAXIMUM),
+        "InterPodAffinityPriority": InterPodAffinityPriority(
+            maximum=MAXIMUM, hard_pod_affinity_weight=hard_pod_affinity_weight
+        ),
         "NodeLoadForecastPriority": NodeLoadForecast(MAXIMUM),
         "MostRequestedPriority": ResourceAllocation(most_requested, MAXIMUM),
     }
     for name in weights:
         if name not in known:
             raise InputError("module.addWeights", name, f"one of {', '.join(known)}")
-    return Profile(filters, tuple(WeightedScore(name, known[name], weight) for name, weight in weights.items()))
+    return Profile(
+        filters, tuple(WeightedScore(name, known[name], weight) for name, weight in weights.items())
+    )

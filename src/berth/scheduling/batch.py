@@ -110,7 +110,12 @@ class ConstantScores:
         self._evaluation = evaluation
         self.scores = scores
         self._counts = [
-            dict(zip(*(a.tolist() for a in np.unique(evaluation.raw[i][feasible], return_counts=True)), strict=True))
+            dict(
+                zip(
+                    *(a.tolist() for a in np.unique(evaluation.raw[i][feasible], return_counts=True)),
+                    strict=True,
+                )
+            )
             for i in scores
         ]
         self.total: IntColumn
@@ -144,7 +149,11 @@ class Batch:
     """A run of placements of one shape. Works on columns of its own: the cluster is not changed."""
 
     def __init__(
-        self, evaluation: Evaluation, local: LocalScores, constant: ConstantScores, classed: dict[int, Classed]
+        self,
+        evaluation: Evaluation,
+        local: LocalScores,
+        constant: ConstantScores,
+        classed: dict[int, Classed],
     ) -> None:
         self._evaluation = evaluation
         self._local = local
@@ -160,8 +169,12 @@ class Batch:
     def of(cls, evaluation: Evaluation) -> "Batch | None":
         """Prepare a batch; None if a plugin can only take part one pod at a time. At least one row must be feasible."""
         e = evaluation
-        filters = [f.plugin.batch(state, e.fits) for f, state in zip(e.profile.filters, e.filter_states, strict=True)]
-        scores = [s.plugin.batch(state, e.fits) for s, state in zip(e.profile.scores, e.score_states, strict=True)]
+        filters = [
+            f.plugin.batch(state, e.fits) for f, state in zip(e.profile.filters, e.filter_states, strict=True)
+        ]
+        scores = [
+            s.plugin.batch(state, e.fits) for s, state in zip(e.profile.scores, e.score_states, strict=True)
+        ]
         classed = {i: kind for i, kind in enumerate(scores) if not isinstance(kind, BatchKind)}
         if BatchKind.SERIAL in scores or not set(filters) <= {BatchKind.LOCAL, BatchKind.CONSTANT}:
             return None

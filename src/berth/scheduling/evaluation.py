@@ -51,10 +51,12 @@ class Evaluation:
         self.filter_states = [f.plugin.prepare(pod, cluster) for f in self.profile.filters]
         self.score_states = [s.plugin.prepare(pod, cluster) for s in self.profile.scores]
         self.codes = [
-            f.plugin.filter(state, ALL_ROWS) for f, state in zip(self.profile.filters, self.filter_states, strict=True)
+            f.plugin.filter(state, ALL_ROWS)
+            for f, state in zip(self.profile.filters, self.filter_states, strict=True)
         ]
         self.raw = [
-            s.plugin.score(state, ALL_ROWS) for s, state in zip(self.profile.scores, self.score_states, strict=True)
+            s.plugin.score(state, ALL_ROWS)
+            for s, state in zip(self.profile.scores, self.score_states, strict=True)
         ]
         self._combine(ALL_ROWS)
         self.version = cluster.log.version

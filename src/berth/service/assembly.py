@@ -11,7 +11,14 @@ from berth.cluster.arrays import NONE
 from berth.cluster.cluster import Cluster
 from berth.config.settings import Settings
 from berth.errors import BerthError
-from berth.module.forecast import ForecastLimits, ForecastNodes, LoadDelta, ServicePods, forecast_delta, given_delta
+from berth.module.forecast import (
+    ForecastLimits,
+    ForecastNodes,
+    LoadDelta,
+    ServicePods,
+    forecast_delta,
+    given_delta,
+)
 from berth.module.loads import ForecastTable, ServiceName
 from berth.module.planner import Planner
 from berth.module.profile import ServiceProfile

@@ -147,8 +147,8 @@ class EmbeddedCluster:
         planner.set_forecast(self.origin.feed.delta(loaded.cluster, began))
         decided = planner.decide(changes_of(taken))
         plan = planner.plan(taken.number, decided)
-        touched = apply_round(decided, taken.number, int(taken.began))
-        return result_of(taken, plan, decided, touched)
+        applied = apply_round(decided, taken.number, int(taken.began))
+        return result_of(taken, plan, decided, applied)
 
     def _write_down(self, taken: OpenRound, result: RoundResult, insist: Insist) -> None:
         # The plan is on record before anybody sees the cluster changed: the lock is held until the round is finished.

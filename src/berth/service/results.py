@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from berth.cluster.cluster import Cluster
-from berth.module.apply import ObjectKey, created_names
+from berth.module.apply import Applied, ObjectKey
 from berth.module.changes import Change, parse_workload
 from berth.module.plan import Plan
 from berth.module.rounds import Round
@@ -32,16 +32,16 @@ def entry_of(change: Change) -> Entry:
     return Entry(change.operation, change.namespace, change.service, change.number, workload)
 
 
-def result_of(taken: OpenRound, plan: Plan, decided: Round, touched: Sequence[ObjectKey]) -> RoundResult:
+def result_of(taken: OpenRound, plan: Plan, decided: Round, applied: Applied) -> RoundResult:
     """Return the result of a round that was applied to its cluster."""
     return RoundResult(
         plan=_encode(plan),
-        outcomes=outcomes_of(taken, decided),
+        outcomes=outcomes_of(taken, decided, applied.created),
         added=plan.added,
         removed=plan.removed,
         failed=plan.failed,
         tie_counter=decided.ties.counter,
-        changes=list(object_changes(decided.cluster, touched)),
+        changes=list(object_changes(decided.cluster, applied.touched)),
     )
 
 
@@ -60,18 +60,18 @@ def failed_result(taken: OpenRound, reason: str, tie_counter: int) -> RoundResul
     return RoundResult(_encode(plan), outcomes, 0, 0, failed, tie_counter)
 
 
-def outcomes_of(taken: OpenRound, decided: Round) -> list[Outcome]:
+def outcomes_of(taken: OpenRound, decided: Round, created: Sequence[str | None]) -> list[Outcome]:
     """Return each request's end: applied if anything of it was done, with all its decisions."""
     by_request: dict[str, list[Decided]] = {request.id: [] for request in taken.requests}
     done: set[str] = set()
-    rows = zip(decided.decisions, decided.effects, created_names(decided), strict=True)
-    for decision, effect, created in rows:
+    rows = zip(decided.decisions, decided.effects, created, strict=True)
+    for decision, effect, new_name in rows:
         by_request[decision.request].append(
             Decided(
                 decision.operation,
                 decision.namespace,
                 decision.service,
-                pod=created or decision.pod,
+                pod=new_name or decision.pod,
                 node=decision.node,
                 reason=decision.reason,
             )

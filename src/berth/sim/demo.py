@@ -70,6 +70,7 @@ def demo_snapshot() -> bytes:
 
 
 def demo_profiles() -> bytes:
+    """Return the profiles of the demo's services, as a file of them."""
     return shipped("profiles.json")
 
 
@@ -90,11 +91,13 @@ def demo_forecast(now: datetime) -> bytes:
 
 
 def last_step(now: datetime) -> datetime:
+    """Return the last full forecast step that is not after a time."""
     step = FORECAST_STEP.total_seconds()
     return datetime.fromtimestamp(in_utc(now).timestamp() // step * step, UTC)
 
 
 def in_utc(time: datetime) -> datetime:
+    """Return a time in UTC; one without a zone is refused with ValueError."""
     if time.tzinfo is None:
         raise ValueError(f"{time.isoformat()} has no time zone: pass a time such as datetime.now(UTC)")
     return time.astimezone(UTC)
@@ -107,6 +110,7 @@ def rfc3339(time: datetime) -> str:
 
 @cache
 def waves() -> tuple[Wave, ...]:
+    """Return how the load of every node moves over the day."""
     return tuple(
         Wave(
             node=row["node"],
@@ -122,6 +126,7 @@ def waves() -> tuple[Wave, ...]:
 
 
 def shipped(name: str) -> bytes:
+    """Return a data file that comes with the package."""
     return (files("berth") / "demo" / name).read_bytes()
 
 

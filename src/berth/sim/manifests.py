@@ -24,6 +24,7 @@ class PodNames(NamedTuple):
 
 
 def uid(kind: str, name: str) -> str:
+    """Return a uid that hangs on kind and name alone."""
     drawn = hashlib.sha256(f"{kind}/{name}".encode()).hexdigest()
     return f"{drawn[:8]}-{drawn[8:12]}-4{drawn[13:16]}-a{drawn[17:20]}-{drawn[20:32]}"
 
@@ -34,16 +35,19 @@ def revision(shape: Shape) -> str:
 
 
 def metadata(kind: str, name: str, namespace: str = "", **more: Any) -> JsonObject:
+    """Return metadata with a name, a uid and a time."""
     made = {"creationTimestamp": MADE, "name": name, "uid": uid(kind, f"{namespace}/{name}")}
     return made | ({"namespace": namespace} if namespace else {}) | more
 
 
 def owned_by(kind: str, name: str, namespace: str) -> list[JsonObject]:
+    """Return the owner references of what a controller made."""
     owner = uid(kind, f"{namespace}/{name}")
     return [{"apiVersion": "apps/v1", "controller": True, "kind": kind, "name": name, "uid": owner}]
 
 
 def node_object(node: NodePlan) -> JsonObject:
+    """Return a node."""
     labels = {
         "failure-domain.beta.kubernetes.io/region": REGION,
         "failure-domain.beta.kubernetes.io/zone": node.zone,
@@ -105,6 +109,7 @@ def _replicated(shape: Shape, labels: JsonObject) -> JsonObject:
 
 
 def pod_spec(shape: Shape) -> JsonObject:
+    """Return the spec that all pods of a shape share."""
     requests = {"cpu": f"{shape.milli_cpu}m", "memory": f"{shape.memory_mib}Mi"}
     container = {"image": f"example/{shape.app}:1.0.{shape.number}", "name": "main"}
     made: JsonObject = {
@@ -122,6 +127,7 @@ def pod_spec(shape: Shape) -> JsonObject:
 
 
 def pod_object(shape: Shape, names: PodNames) -> JsonObject:
+    """Return a pod of a shape."""
     replica_set = f"{shape.app}-{revision(shape)}"
     made: JsonObject = {
         "creationTimestamp": names.created,

@@ -68,6 +68,7 @@ def padded_pod(pod: JsonObject, names: PodNames) -> JsonObject:
 
 
 def digest_of(text: str) -> str:
+    """Return a digest such as images have."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 

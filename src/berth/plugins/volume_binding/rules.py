@@ -1,0 +1,49 @@
+"""What releases have decided differently about volumes, as arguments."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class SelectedNode(Enum):
+    """What becomes of a claim that a node was selected for, but that has no volume yet."""
+
+    IGNORED = "the claim is judged as any other"
+    UNBOUND = "it counts as one that should have been bound before"
+    PINNED = "it will be provisioned on that node, and fits no other"
+
+
+@dataclass(frozen=True, slots=True)
+class BindingRules:
+    """Release differences; the defaults are 1.13's.
+
+    Attributes
+    ----------
+    missing_claim, unbound : str
+        Texts of errors; of the first, ``{key}`` is the claim's namespace and name, ``{name}`` its name alone.
+    prebound_counts : bool
+        Whether a claim that names a volume counts as bound although binding is not complete.
+    binding_mode_required : bool
+        Whether a class without ``volumeBindingMode`` is an error (else it binds at once).
+    match_fields : bool
+        Whether the node affinity of volumes may ask for fields, and a term that is refused harms no other.
+    volume_modes : bool
+        Whether claim and volume must agree on block or file system.
+    available_only : bool
+        Whether only volumes in phase Available are free.
+    provisions : bool
+        Whether a claim without a volume fits where one can be provisioned.
+    sought_by_annotation : bool
+        Whether a claim's old class annotation says which volumes are looked at (by the class of their
+        spec), or its own spec does. Either way the classes of both, annotations first, must then be equal.
+    """
+
+    missing_claim: str = 'error getting PVC "{key}": could not find v1.PersistentVolumeClaim "{key}"'
+    unbound: str = "pod has unbound immediate PersistentVolumeClaims"
+    selected_node: SelectedNode = SelectedNode.UNBOUND
+    prebound_counts: bool = False
+    binding_mode_required: bool = True
+    match_fields: bool = True
+    volume_modes: bool = True
+    available_only: bool = True
+    provisions: bool = True
+    sought_by_annotation: bool = False

@@ -1,0 +1,125 @@
+"""NoVolumeZoneConflict: is the node in the zone and region of the volumes of the pod's claims?"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from berth.cluster.arrays import ALL_ROWS, NONE, BoolColumn, IntColumn, Rows
+from berth.cluster.cluster import Cluster, Incoming
+from berth.cluster.labels import LabelColumns
+from berth.cluster.log import Changes
+from berth.cluster.objects import ClusterObjects
+from berth.framework.plugin import FITS, BatchKind, FilterPlugin
+from berth.framework.verdicts import Verdicts
+from berth.objects.selectors import Requirement, Selector
+from berth.objects.storage import (
+    WAIT_FOR_FIRST_CONSUMER,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    storage_class_of,
+)
+
+ZONE_LABELS = ("failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region")
+ZONE_CONFLICT = 1
+REASON = "node(s) had no available volume zone"
+
+
+@dataclass(slots=True)
+class VolumeZoneState(Verdicts):
+    """The verdict on every row, which does not hang on pods."""
+
+    has_claims: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeZone(FilterPlugin[VolumeZoneState]):
+    """Is the node in the zones of the pod's volumes? A node without zone and region is, always.
+
+    Attributes
+    ----------
+    unbound : str
+        Text, with ``{name}``, of the error that a claim has no volume and does not wait for the pod.
+    class_annotation : bool
+        Whether the old annotation of a claim's class counts.
+    binding_mode_required : bool
+        Whether a class without ``volumeBindingMode`` is an error of its own.
+    """
+
+    name: ClassVar[str] = "VolumeZone"
+    legacy_names: ClassVar[tuple[str, ...]] = ("NoVolumeZoneConflict",)
+    unbound: str = 'PersistentVolumeClaim is not bound: "{name}"'
+    class_annotation: bool = True
+    binding_mode_required: bool = True
+
+    def prepare(self, pod: Incoming, cluster: Cluster) -> VolumeZoneState:
+        codes = np.zeros(cluster.nodes.n_rows, dtype=np.int64)
+        state = VolumeZoneState(codes, has_claims=bool(pod.info.claims))
+        if not state.has_claims:
+            return state
+        labels = cluster.nodes.labels
+        zoned = np.any([labels.column(key) != NONE for key in ZONE_LABELS], axis=0)
+        # A node that is out is not asked about the next claim: an error there would not come up.
+        open_rows = zoned.copy()
+        for name in pod.info.claims:
+            found = self._volume(pod.namespace, name, cluster.objects)
+            if isinstance(found, str):
+                state.fail(open_rows, found)
+                break
+            if found is not None:
+                open_rows &= in_zones_of(found, labels)
+        state.codes[zoned & ~open_rows] = ZONE_CONFLICT
+        return state
+
+    def filter(self, state: VolumeZoneState, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
+        return state.codes[rows]
+
+    def reasons(self, state: VolumeZoneState, code: int) -> tuple[str, ...]:
+        return (state.error(code) if code < FITS else REASON,)
+
+    def mend(self, state: VolumeZoneState, changes: Changes) -> Rows | None:
+        # Claims, volumes and classes that change reset everything. What is left are nodes, by their labels.
+        if state.has_claims and changes.nodes:
+            return None
+        return np.empty(0, dtype=np.intp)
+
+    def batch(self, state: VolumeZoneState, feasible: NDArray[np.bool_]) -> BatchKind:
+        return BatchKind.CONSTANT
+
+    def _volume(self, namespace: str, name: str, objects: ClusterObjects) -> PersistentVolume | str | None:
+        """Return a claim's volume, None if it waits for the pod, or the text of an error."""
+        if not name:
+            return "PersistentVolumeClaim had no name"
+        claim = objects.persistent_volume_claims.get(namespace, name)
+        if claim is None:
+            return f'persistentvolumeclaim "{name}" not found'
+        if not claim.spec.volume_name:
+            return self._without_volume(claim, objects)
+        volume = objects.persistent_volumes.get("", claim.spec.volume_name)
+        return volume or f'persistentvolume "{claim.spec.volume_name}" not found'
+
+    def _without_volume(self, claim: PersistentVolumeClaim, objects: ClusterObjects) -> str | None:
+        class_name = storage_class_of(claim) if self.class_annotation else claim.spec.storage_class_name or ""
+        storage_class = objects.storage_classes.get("", class_name)
+        if storage_class is not None:
+            mode = storage_class.volume_binding_mode
+            if mode is None and self.binding_mode_required:
+                return f'VolumeBindingMode not set for StorageClass "{class_name}"'
+            if mode == WAIT_FOR_FIRST_CONSUMER:
+                return None
+        return self.unbound.format(name=claim.metadata.name)
+
+
+def in_zones_of(volume: PersistentVolume, labels: LabelColumns) -> BoolColumn:
+    """Tell which rows have, for each zone label of a volume, one of its values (bool[n_rows]).
+
+    The label of a volume names several zones as ``a__b``; one with an empty part is passed over.
+    """
+    requirements = []
+    for key in ZONE_LABELS:
+        text = volume.metadata.labels.get(key)
+        zones = frozenset(zone.strip() for zone in text.split("__")) if text is not None else frozenset()
+        if zones and "" not in zones:
+            requirements.append(Requirement(key, "In", zones))
+    return labels.matches(Selector(tuple(requirements)))
