@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -50,7 +50,7 @@ def make_app(service: Service) -> FastAPI:
     app = FastAPI(
         title="Berth",
         summary="Decides where Kubernetes pods go, and which of them leave",
-        version=version("berth"),
+        version=_version(),
         lifespan=lifespan,
         docs_url=None,  # its page would load scripts from elsewhere
         redoc_url=None,
@@ -59,6 +59,13 @@ def make_app(service: Service) -> FastAPI:
     _add_posts(app, service)
     add_readers(app, service)
     return app
+
+
+def _version() -> str:
+    try:
+        return version("berth")
+    except PackageNotFoundError:  # run from a source tree that is not installed
+        return "unknown"
 
 
 def _add_posts(app: FastAPI, service: Service) -> None:
