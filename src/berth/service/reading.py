@@ -3,13 +3,13 @@
 import re
 from typing import Annotated, Any
 
-from fastapi import FastAPI, Query
+from fastapi import FastAPI, Query, Request
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.responses import HTMLResponse, Response
 
 from berth.service.answers import nodes_json, request_json, round_json, summary_json
 from berth.service.embedded import NotReadyError
-from berth.service.page import render
+from berth.service.page import SHOWN_ROUNDS, render
 from berth.service.running import Answer, Service, refused, unavailable
 from berth.service.schemas import Health, NodeList, Refused, RequestAnswer, RoundAnswer, RoundList
 from berth.service.wire import as_json
@@ -71,8 +71,22 @@ def _add_cluster(app: FastAPI, service: Service) -> None:
         return _json(nodes_json(view))
 
     @app.get("/", include_in_schema=False)
-    def page() -> Response:
-        return HTMLResponse(render(service), headers=_PAGE_HEADERS)
+    def page(request: Request) -> Response:
+        try:
+            view = service.embedded.view()
+        except NotReadyError:
+            view = None
+        store, origin = service.store, service.embedded.origin
+        records = [store.round(summary.number) for summary in store.rounds(SHOWN_ROUNDS)]
+        html = render(
+            url=str(request.base_url).rstrip("/"),
+            description=origin.description,
+            example=origin.example,
+            view=view,
+            rounds=[record for record in records if record is not None],
+            notices=[*service.troubles(), *filter(None, [service.embedded.notice])],
+        )
+        return HTMLResponse(html, headers=_PAGE_HEADERS)
 
 
 def _add_health(app: FastAPI, service: Service) -> None:

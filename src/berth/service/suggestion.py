@@ -16,6 +16,6 @@ def suggestions(url: str, namespace: str, service: str) -> Iterator[str]:
     """Yield what to try, line by line."""
     yield f"Add 3 pods to the service {namespace}/{service}:"
     yield f"  {curl_line(url, namespace, service)}"
-    yield "See what became of it:"
-    yield f"  curl {url}/requests/r-000001"
+    yield "See what the last round decided, with the scores of the chosen nodes:"
+    yield f"  curl '{url}/rounds?limit=1'; curl {url}/rounds/1"
     yield f"The cluster and the latest rounds, in a browser: {url}/"
