@@ -5,9 +5,20 @@ from typing import Annotated
 
 import typer
 
-from berth.cli.serve import EXAMPLE, serve
+from berth.cli.answer import answer
+from berth.cli.config import config
+from berth.cli.errors import BerthGroup
+from berth.cli.plan import OrderedCommand, plan
+from berth.cli.serve import serve
+from berth.cli.snapshot import snapshot
 
-app = typer.Typer(name="berth", no_args_is_help=True)
+app = typer.Typer(name="berth", cls=BerthGroup, no_args_is_help=True, rich_markup_mode="markdown")
+
+app.command()(serve)
+app.command()(answer)
+app.command(cls=OrderedCommand)(plan)
+app.command()(snapshot)
+app.command()(config)
 
 
 def _print_version(wanted: bool) -> None:
@@ -26,9 +37,6 @@ def berth(
     """Decide where Kubernetes pods go, and which of them leave."""
 
 
-app.command(epilog=EXAMPLE)(serve)
-
-
 def main() -> None:
     """Run the command line, as the installed command ``berth`` does."""
-    app()
+    app(prog_name="berth")

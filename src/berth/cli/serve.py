@@ -4,7 +4,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from berth.store.interface import Store
 
 DEMO_STORE = Path(".berth") / "demo.db"
-EXAMPLE = "Example: berth serve --snapshot cluster.json --port 8080"
 
 
 def serve(
@@ -42,9 +41,20 @@ def serve(
     load: Annotated[Path | None, typer.Option(help="Current loads: JSON, JSON lines or CSV.")] = None,
     profiles: Annotated[Path | None, typer.Option(help="Profiles of services, likewise.")] = None,
 ) -> None:
-    """Serve POST /schedulePod: add and remove pods of services, in rounds."""
-    from berth.config.load import load_settings
-    from berth.errors import BerthError
+    """Serve the scheduling module over HTTP: POST /schedulePod adds and removes pods of services, in rounds.
+
+    The cluster is embedded: it is read from a snapshot once, and what rounds do to it is kept in the store. Without
+    a snapshot it is the demo, which has a store of its own.
+
+    Examples:
+
+        berth serve
+
+        berth serve --snapshot cluster.json --store cluster.db --port 8080
+    """
+    from berth.cli.plan import parse_time
+    from berth.config import load_settings
+    from berth.service.origin import wall_clock
 
     overrides: dict[str, object] = {
         "snapshot.paths": tuple(snapshot) if snapshot else None,
@@ -56,12 +66,9 @@ def serve(
         "load.file": load,
         "profiles.file": profiles,
     }
-    try:
-        settings = load_settings(config, os.environ, overrides)
-        run(settings, reset=reset, clock=_clock(now))
-    except BerthError as error:
-        typer.echo(f"berth serve: {error}", err=True)
-        raise typer.Exit(1) from None
+    settings = load_settings(config, os.environ, overrides)
+    fixed = parse_time(now)
+    run(settings, reset=reset, clock=wall_clock if fixed is None else lambda: fixed)
 
 
 def run(settings: "Settings", *, reset: bool, clock: Callable[[], datetime]) -> None:
@@ -92,22 +99,6 @@ def run(settings: "Settings", *, reset: bool, clock: Callable[[], datetime]) -> 
         server.run(sockets=[bound])
     if service.loop.failure is not None:
         raise service.loop.failure
-
-
-def _clock(now: str | None) -> Callable[[], datetime]:
-    from berth.errors import InputError
-    from berth.service.origin import wall_clock
-
-    if now is None:
-        return wall_clock
-    expected = "a time with a zone such as 2026-03-01T12:00:00Z"
-    try:
-        fixed = datetime.fromisoformat(now)
-    except ValueError:
-        raise InputError("--now", now, expected) from None
-    if fixed.tzinfo is None:
-        raise InputError("--now", now, expected)
-    return lambda: fixed.astimezone(UTC)
 
 
 def _open_store(settings: "Settings") -> "Store":

@@ -26,14 +26,15 @@ def decode(data: bytes | msgspec.Raw, kind: type[T]) -> T:
     msgspec.DecodeError
         The bytes are no JSON.
     """
+    decoder = _decoders.get(kind)
+    if decoder is None:
+        decoder = _decoders[kind] = msgspec.json.Decoder(kind)
+    decoded: T
     try:
-        decoder = _decoders.get(kind)
-        if decoder is None:
-            decoder = _decoders[kind] = msgspec.json.Decoder(kind)
-        decoded: T = decoder.decode(data)
+        decoded = decoder.decode(data)
     except msgspec.ValidationError:
         # Nulls are rare, and fields declared optional one by one would burden every reader: drop them and try again.
-        decoded = msgspec.convert(without_nulls(msgspec.json.decode(data)), kind)
+        decoded = decoder.decode(msgspec.json.encode(without_nulls(msgspec.json.decode(data))))
     if isinstance(decoded, Deployment | ReplicaSet) and not decoded.spec.template_digest:
         spec = msgspec.structs.replace(decoded.spec, template_digest=_template_digest(data))
         return msgspec.structs.replace(decoded, spec=spec)

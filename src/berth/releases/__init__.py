@@ -1,1 +1,9 @@
 """Which plugins, order, weights and wording a release has."""
+
+from collections.abc import Mapping
+
+from berth.releases.legacy import LEGACY
+from berth.releases.release import Release
+
+RELEASES: Mapping[str, Release] = dict(LEGACY)
+"""Every release that answers for itself, by its short name."""

@@ -8,7 +8,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from berth.cluster.cluster import Cluster
-from berth.config.settings import ForecastSettings, Settings
+from berth.config.settings import Settings
 from berth.module.forecast import ForecastLimits
 from berth.module.loads import ForecastTable, LoadTable, Sample, ServiceName, time_us
 from berth.module.profile import ServiceProfile
@@ -54,38 +54,35 @@ def recorded(settings: Settings) -> Origin:
         One of the files has mistakes.
     """
     paths = [path.resolve() for path in settings.snapshot.paths]
-    forecasts, loads, profiles = settings.forecast.file, settings.load.file, settings.profiles.file
-    feed = LoadFeed(
-        forecasts=RecordedForecasts(read_forecasts(forecasts)) if forecasts else None,
-        loads=RecordedLoads(read_loads(loads)) if loads else None,
-        limits=limits_of(settings.forecast),
-    )
     return Origin(
         description=f"the snapshot {', '.join(map(str, paths))}",
         load=lambda: _load_files(paths, settings.snapshot.lenient),
-        feed=feed,
-        profiles=read_profiles(profiles) if profiles else {},
+        feed=_named_feed(settings),
+        profiles=read_profiles(settings.profiles.file) if settings.profiles.file else {},
     )
 
 
 def demo(settings: Settings) -> Origin:
-    """Return the demo cluster, with loads and forecasts that are made anew whenever they are asked for."""
-    source = DemoLoads()
-    folder = files("berth") / "demo"
-    with as_file(folder / "profiles.json") as path:
-        profiles = read_profiles(path)
+    """Return the demo cluster, with loads and forecasts that are made anew whenever they are asked for.
+
+    What the settings name in place of them holds.
+
+    Raises
+    ------
+    SourceError
+        One of the files has mistakes.
+    """
+    source, named = DemoLoads(), _named_feed(settings)
+    feed = LoadFeed(named.forecasts or source, named.loads or source, named.limits)
+    with as_file(files("berth") / "demo" / "profiles.json") as path:
+        profiles = read_profiles(settings.profiles.file or path)
     return Origin(
         description="the demo cluster",
         load=_load_demo,
-        feed=LoadFeed(forecasts=source, loads=source, limits=limits_of(settings.forecast)),
+        feed=feed,
         profiles=profiles,
         example=("shop", "web"),
     )
-
-
-def limits_of(settings: ForecastSettings) -> ForecastLimits:
-    """Return how far ahead to look, and how old what is known may be."""
-    return ForecastLimits(settings.horizon, settings.max_age, settings.max_load_age)
 
 
 def wall_clock() -> datetime:
@@ -110,6 +107,15 @@ class DemoLoads:
 def _sample(wave: Wave, time: datetime, issued: datetime) -> Sample:
     load = wave.at(time)
     return Sample(wave.node, time_us(time), time_us(issued), load["cpu"] * 1000.0, float(load["memory"]))
+
+
+def _named_feed(settings: Settings) -> LoadFeed:
+    forecast, load = settings.forecast, settings.load
+    return LoadFeed(
+        forecasts=RecordedForecasts(read_forecasts(forecast.file)) if forecast.file else None,
+        loads=RecordedLoads(read_loads(load.file)) if load.file else None,
+        limits=ForecastLimits(forecast.horizon, forecast.max_age, forecast.max_load_age),
+    )
 
 
 def _load_demo() -> Cluster:

@@ -1,0 +1,58 @@
+"""``berth config``: the settings that hold, and who set them."""
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from berth.config.load import EffectiveSetting
+
+
+def config(
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "--config", help="Settings (berth.yaml). Without: what BERTH_CONFIG names, if it is set."
+        ),
+    ] = None,
+    changed: Annotated[bool, typer.Option("--changed", help="Only what is not the default.")] = False,
+) -> None:
+    """Check the settings, and show each with its value and where that comes from.
+
+    A value comes from the file, from a variable such as BERTH_MODULE_TIES, which wins over the file, or is the default.
+    All mistakes are told at once; the exit code is then 2.
+
+    Example:
+
+        berth config --config berth.yaml
+    """
+    from berth.config.load import DEFAULT_SOURCE, explain_settings
+
+    settings = explain_settings(file, os.environ, {})
+    shown = [setting for setting in settings if not changed or setting.source != DEFAULT_SOURCE]
+    if sys.stdout.isatty():
+        _print_table(shown, DEFAULT_SOURCE)
+        return
+    width = max((len(setting.key) for setting in shown), default=0)
+    value_width = max((len(setting.value) for setting in shown), default=0)
+    for setting in shown:
+        typer.echo(f"{setting.key:{width}}  {setting.value or '-':{value_width}}  {setting.source}")
+
+
+def _print_table(settings: "list[EffectiveSetting]", default: str) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for column in ("setting", "value", "from", "what it means"):
+        table.add_column(column, overflow="fold")
+    for setting in settings:
+        style = "dim" if setting.source == default else "bold"
+        cells = (setting.key, setting.value, setting.source)
+        table.add_row(*(Text(cell, style) for cell in cells), Text(setting.meaning))
+    Console(highlight=False).print(table)

@@ -1,0 +1,89 @@
+"""Filters made of filters."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from berth.cluster.arrays import ALL_ROWS, IntColumn, Rows
+from berth.cluster.cluster import Cluster, Incoming
+from berth.cluster.log import Changes
+from berth.framework.plugin import FITS, BatchKind, FilterPlugin, Plugin
+
+
+@dataclass(slots=True)
+class Parts:
+    """The states of the parts, and the combinations of their codes that were seen so far, numbered from 1."""
+
+    pod: Incoming
+    cluster: Cluster
+    states: list[Any]
+    number_of: dict[tuple[int, ...], int]
+    combinations: list[tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf(FilterPlugin[Parts]):
+    """Asks every part, also after one has failed, and gives the reasons of all: upstream's GeneralPredicates."""
+
+    parts: tuple[FilterPlugin[Any], ...]
+
+    name = "AllOf"
+
+    def prepare(self, pod: Incoming, cluster: Cluster) -> Parts:
+        return Parts(pod, cluster, [part.prepare(pod, cluster) for part in self.parts], {}, [])
+
+    def mend(self, state: Parts, changes: Changes) -> Rows | None:
+        touched = np.zeros(state.cluster.nodes.n_rows, dtype=np.bool_)
+        for i, part in enumerate(self.parts):
+            rows = part.mend(state.states[i], changes)
+            if rows is None:
+                state.states[i] = part.prepare(state.pod, state.cluster)
+                rows = ALL_ROWS
+            touched[rows] = True
+        return np.flatnonzero(touched)
+
+    def filter(self, state: Parts, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
+        codes = [
+            part.filter(part_state, rows, placed)
+            for part, part_state in zip(self.parts, state.states, strict=True)
+        ]
+        found: IntColumn = np.zeros_like(codes[0])
+        failing = np.flatnonzero(np.logical_or.reduce([column != FITS for column in codes]))
+        if len(failing):
+            distinct, inverse = np.unique(
+                np.stack([column[failing] for column in codes]), axis=1, return_inverse=True
+            )
+            numbers = [self._number(state, tuple(column)) for column in distinct.T.tolist()]
+            found[failing] = np.array(numbers)[inverse.reshape(-1)]
+        return found
+
+    def reasons(self, state: Parts, code: int) -> tuple[str, ...]:
+        codes = state.combinations[abs(code) - 1]
+        pieces = zip(self.parts, state.states, codes, strict=True)
+        return tuple(
+            reason for part, part_state, c in pieces if c != FITS for reason in part.reasons(part_state, c)
+        )
+
+    def batch(self, state: Parts, feasible: NDArray[np.bool_]) -> BatchKind:
+        kinds = batch_kinds(self.parts, state.states, feasible)
+        if set(kinds) == {BatchKind.CONSTANT}:
+            return BatchKind.CONSTANT
+        return BatchKind.LOCAL if set(kinds) <= {BatchKind.LOCAL, BatchKind.CONSTANT} else BatchKind.SERIAL
+
+    @staticmethod
+    def _number(state: Parts, codes: tuple[int, ...]) -> int:
+        number = state.number_of.get(codes)
+        if number is None:
+            state.combinations.append(codes)
+            number = state.number_of[codes] = len(state.combinations)
+        return number
+
+
+def batch_kinds(
+    plugins: Sequence[Plugin[Any]], states: Sequence[Any], feasible: NDArray[np.bool_]
+) -> list[object]:
+    """Ask plugins how they take part in a batch."""
+    return [plugin.batch(state, feasible) for plugin, state in zip(plugins, states, strict=True)]

@@ -1,0 +1,74 @@
+"""What a release is: its predicates and priorities by name, which of them are on, and how it words that nothing fits."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from berth.cluster.accounting import Accounting
+from berth.framework.plugin import FilterPlugin, ScorePlugin
+
+
+@dataclass(frozen=True, slots=True)
+class LabelRule:
+    """Labels that must (or must not) be on a node."""
+
+    labels: tuple[str, ...]
+    presence: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ShapePoint:
+    """A point of a score function over utilization (0 to 100)."""
+
+    utilization: int
+    score: int
+
+
+@dataclass(frozen=True, slots=True)
+class RatioShape:
+    """Arguments of RequestedToCapacityRatio: the function and the weights of resources."""
+
+    points: tuple[ShapePoint, ...]
+    resources: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What can be set of a release: arguments of plugins, and feature gates other than the defaults."""
+
+    hard_pod_affinity_weight: int = 1
+    service_affinity_labels: tuple[str, ...] = ()
+    service_anti_affinity_label: str | None = None
+    labels_presence: LabelRule | None = None
+    label_preference: LabelRule | None = None
+    ratio: RatioShape | None = None
+    feature_gates: Mapping[str, bool] = field(default_factory=dict)
+
+
+FilterFactory = Callable[[Options], FilterPlugin[Any]]
+ScoreFactory = Callable[[Options], ScorePlugin[Any] | None]
+"""None where the options leave a priority out (one that needs an argument)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A Kubernetes release.
+
+    Attributes
+    ----------
+    filters : dict of name to factory
+        Every predicate, in the order in which the release asks them.
+    default_filters : callable
+        The names of those that are on by default, with the options' feature gates.
+    default_scores : callable
+        Priority name to weight, likewise.
+    """
+
+    name: str
+    version: str
+    maximum: int
+    accounting: Accounting
+    filters: Mapping[str, FilterFactory]
+    scores: Mapping[str, ScoreFactory]
+    default_filters: Callable[[Options], frozenset[str]]
+    default_scores: Callable[[Options], dict[str, int]]

@@ -1,0 +1,110 @@
+"""Everything that a release has to say of one pod: every predicate on every node, every priority, and the verdict."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from berth.cluster.arrays import ALL_ROWS, IntColumn
+from berth.cluster.cluster import Cluster, Incoming
+from berth.framework.plugin import FITS, FilterPlugin
+from berth.releases.release import Options, Release
+from berth.scheduling.evaluation import Unschedulable
+
+Reasons = dict[str, list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One predicate's codes for every row, with what is needed to say them in words."""
+
+    plugin: FilterPlugin[Any]
+    state: Any
+    codes: IntColumn
+
+    def reasons(self, row: int) -> list[str]:
+        """Return the reasons of a row."""
+        return list(self.plugin.reasons(self.state, int(self.codes[row])))
+
+    def error(self, rows: NDArray[np.intp]) -> str | None:
+        """Return the first error among rows, if any."""
+        failing = rows[self.codes[rows] < 0]
+        return self.reasons(int(failing[0]))[0] if len(failing) else None
+
+
+def answer(release: Release, cluster: Cluster, pod: Incoming, options: Options) -> dict[str, Any]:
+    """Answer as the oracle protocol wants it: ``predicates``, ``feasible``, ``failed``, ``message``, ``priorities``, …
+
+    ``error`` is there instead of the verdict where the release itself fails to decide.
+    """
+    names = cluster.nodes.names
+    rows = np.flatnonzero(cluster.nodes.alive)
+    verdicts = {name: _ask(make(options), pod, cluster) for name, make in release.filters.items()}
+    answered: dict[str, Any] = {
+        "predicates": {name: _in_words(verdict, rows, names) for name, verdict in verdicts.items()}
+    }
+    on = release.default_filters(options)
+    failed: Reasons = {}
+    left = rows
+    for name, verdict in verdicts.items():
+        if name not in on:
+            continue
+        error = verdict.error(left)
+        if error is not None:
+            return answered | {"error": error}
+        failed |= {names[row]: verdict.reasons(row) for row in left[verdict.codes[left] != FITS].tolist()}
+        left = left[verdict.codes[left] == FITS]
+    answered |= {"feasible": sorted(names[row] for row in left.tolist()), "failed": failed}
+    if not len(left):
+        return answered | {"message": _message(len(rows), failed)}
+    return answered | _scores(release, cluster, pod, options, left)
+
+
+def _ask(plugin: FilterPlugin[Any], pod: Incoming, cluster: Cluster) -> Verdict:
+    state = plugin.prepare(pod, cluster)
+    return Verdict(plugin, state, plugin.filter(state, ALL_ROWS))
+
+
+def _in_words(verdict: Verdict, rows: NDArray[np.intp], names: list[str]) -> Reasons | dict[str, str]:
+    error = verdict.error(rows)
+    if error is not None:
+        return {"error": error}
+    return {names[row]: verdict.reasons(row) for row in rows[verdict.codes[rows] != FITS].tolist()}
+
+
+def _message(n_nodes: int, failed: Reasons) -> str:
+    counts: dict[str, int] = {}
+    for reasons in failed.values():
+        for reason in reasons:
+            counts[reason] = counts.get(reason, 0) + 1
+    return str(Unschedulable(n_nodes, counts))
+
+
+def _scores(
+    release: Release, cluster: Cluster, pod: Incoming, options: Options, rows: NDArray[np.intp]
+) -> dict[str, Any]:
+    names = [cluster.nodes.names[row] for row in rows.tolist()]
+    weights = release.default_scores(options)
+    total = np.zeros(len(rows), dtype=np.int64)
+    priorities: dict[str, Any] = {}
+    for name, make in release.scores.items():
+        plugin = make(options)
+        if plugin is None:
+            continue
+        state = plugin.prepare(pod, cluster)
+        error = plugin.error(state)
+        if error is not None:
+            priorities[name] = {"error": error}
+            if name in weights:
+                return {"error": error}
+            continue
+        column = plugin.normalize(state, plugin.score(state, rows), rows)
+        total += weights.get(name, 0) * column
+        priorities[name] = dict(zip(names, column.tolist(), strict=True))
+    best = total == total.max()
+    return {
+        "priorities": priorities,
+        "weighted": dict(zip(names, total.tolist(), strict=True)),
+        "best": sorted(name for name, is_best in zip(names, best.tolist(), strict=True) if is_best),
+    }
