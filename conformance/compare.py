@@ -40,7 +40,16 @@ def oracle(release: str) -> Path:
 def draw(release: str, seed: int, count: int, features: str | None) -> bytes:
     """Return random cases, one a line."""
     more = ["--features", features] if features else []
-    command = [sys.executable, str(HERE / "cases.py"), "--release", release, "--seed", str(seed), "--count", str(count)]
+    command = [
+        sys.executable,
+        str(HERE / "cases.py"),
+        "--release",
+        release,
+        "--seed",
+        str(seed),
+        "--count",
+        str(count),
+    ]
     return subprocess.run([*command, *more], capture_output=True, check=True).stdout
 
 
@@ -97,7 +106,9 @@ class Comparison:
 
 def main() -> int:
     """Compare and report."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--release", choices=ORACLES, default="1.13")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=500)

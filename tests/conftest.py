@@ -1,7 +1,16 @@
+"""What all tests share: one profile of hypothesis, and the real clusters."""
+
 import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# The machine may be slow, and nothing is kept between runs.
+settings.register_profile(
+    "berth", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
+settings.load_profile("berth")
 
 
 @pytest.fixture
