@@ -21,8 +21,10 @@ DEMO_STORE = Path(".berth") / "demo.db"
 def serve(
     snapshot: Annotated[
         list[Path] | None,
-        typer.Option(help="A file or folder as `kubectl get -o json|yaml` writes it; may be given again. "
-                     "Without one: the demo cluster."),  # fmt: skip
+        typer.Option(
+            help="A file or folder as `kubectl get -o json|yaml` writes it; may be given again. "
+            "Without one: the demo cluster."
+        ),  # fmt: skip
     ] = None,
     config: Annotated[Path | None, typer.Option(help="The configuration: berth.yaml.")] = None,
     host: Annotated[str | None, typer.Option(help="The address to listen on.")] = None,

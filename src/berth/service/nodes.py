@@ -88,5 +88,3 @@ def _node(cluster: Cluster, row: int, ready: bool) -> NodeView:
         requested={name: requested.get(name, 0) for name in dict.fromkeys((*allocatable, *requested))},
         allocatable=allocatable,
     )
-
-
