@@ -117,7 +117,7 @@ def make_plan(settings: "Settings", asked: "list[Asked]", now: str | None, mista
 
     time = mistakes.attempt(parse_time, now) or datetime.now(UTC)
     n_before = len(mistakes.lines)
-    inputs = read_inputs(settings, time, mistakes)
+    inputs = read_inputs(settings, mistakes)
     if len(mistakes.lines) == n_before:
         check_all(inputs.cluster, asked, mistakes)
     mistakes.raise_any()
@@ -141,8 +141,8 @@ def write_plan(plan: "Plan", output: OutputFormat, summary: bool) -> None:
         _write_table(plan, summary)
 
 
-def parse_time(text: str | None) -> datetime:
-    """Read a time with a zone; now, if none is given.
+def parse_time(text: str | None) -> datetime | None:
+    """Read a time with a zone; None, if none is given.
 
     Raises
     ------
@@ -152,7 +152,7 @@ def parse_time(text: str | None) -> datetime:
     from berth.errors import InputError
 
     if text is None:
-        return datetime.now(UTC)
+        return None
     try:
         time = datetime.fromisoformat(text)
     except ValueError:

@@ -2,7 +2,6 @@
 
 import os
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 
@@ -46,10 +45,9 @@ def snapshot(
     if store is not None:
         cluster = read_store(store)
     else:
-        from berth.cli.inputs import input_files, read_cluster
+        from berth.cli.inputs import read_cluster
 
-        with input_files(settings, datetime.now(UTC)) as files:
-            cluster = read_cluster(files)
+        cluster = read_cluster(settings)
     write(cluster, output)
 
 
