@@ -59,13 +59,14 @@ class Served:
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
-        self.log = (folder / "log").open("ab")
+        self.log = folder / "log"
 
     @contextmanager
     def process(self) -> Iterator["subprocess.Popen[bytes]"]:
         options = ["--snapshot", str(self.snapshot), "--store", str(self.store), "--port", str(self.port)]
         environment = os.environ | {"BERTH_MODULE_ROUND_INTERVAL": "20ms"}
-        process = subprocess.Popen([*COMMAND, *options], stdout=self.log, stderr=self.log, env=environment)
+        with self.log.open("ab") as log:
+            process = subprocess.Popen([*COMMAND, *options], stdout=log, stderr=log, env=environment)
         try:
             yield process
         finally:
@@ -136,6 +137,7 @@ def test_every_acknowledged_list_is_carried_out_exactly_once(tmp_path: Path) -> 
     for request_id, asked in acknowledged.items():
         check_request(ended[request_id], asked)
     check_state(served.store, ended)
+    assert "Traceback" not in served.log.read_text()
 
 
 def kill_at_random(served: Served, posters: list[Poster]) -> None:
@@ -147,7 +149,7 @@ def kill_at_random(served: Served, posters: list[Poster]) -> None:
                 time.sleep(moments.uniform(0, 0.25))
             else:
                 time.sleep(moments.uniform(0.2, 1.5))  # perhaps while it starts
-            assert process.poll() is None, (served.store.parent / "log").read_text()
+            assert process.poll() is None, served.log.read_text()
             process.send_signal(signal.SIGKILL)
             assert process.wait() == -signal.SIGKILL
 
@@ -163,7 +165,9 @@ def wait_for_acknowledgement(posters: list[Poster]) -> None:
 def end_of(url: str, request_id: str) -> dict[str, Any]:
     deadline = time.monotonic() + PATIENCE
     while True:
-        found: dict[str, Any] = httpx.get(f"{url}/requests/{request_id}", timeout=PATIENCE, trust_env=False).json()
+        found: dict[str, Any] = httpx.get(
+            f"{url}/requests/{request_id}", timeout=PATIENCE, trust_env=False
+        ).json()
         if found["state"] in ("applied", "failed"):
             return found
         assert time.monotonic() < deadline

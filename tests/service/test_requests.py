@@ -258,7 +258,11 @@ class TestAccepted:
     def test_the_content_type_does_not_matter(self, tmp_path: Path) -> None:
         with serving(tmp_path) as client:
             body = json.dumps({"podList": [adding()]})
-            for kind in ("application/x-www-form-urlencoded", "text/plain", "application/json; charset=utf-8"):
+            for kind in (
+                "application/x-www-form-urlencoded",
+                "text/plain",
+                "application/json; charset=utf-8",
+            ):
                 answer = client.post("/schedulePod", content=body, headers={"Content-Type": kind})
                 assert answer.json()["isSucceed"] is True
 

@@ -110,7 +110,12 @@ def test_the_plan_is_on_record(client: Client) -> None:
     client.settle(adding("1"), removing("1"))
     answer = client.get("/rounds/1").json()
     plan = answer.pop("plan")
-    assert (answer["round"], answer["requests"], answer["added"], answer["removed"]) == (1, ["r-000001"], 1, 1)
+    assert (answer["round"], answer["requests"], answer["added"], answer["removed"]) == (
+        1,
+        ["r-000001"],
+        1,
+        1,
+    )
     assert answer["began"] == answer["finished"] == "2026-03-01T12:00:00.000Z"
     assert [decision["operation"] for decision in plan["decisions"]] == ["remove", "add"]
     assert plan["decisions"][1]["pod"] is None  # as it was planned: the request has the name
@@ -184,7 +189,10 @@ def test_reset_drops_the_state_and_keeps_the_record(tmp_path: Path) -> None:
 
 
 def test_the_stored_state_is_the_cluster(client: Client) -> None:
-    for changes in ([adding("3"), adding("2", "shop/db")], [removing("2"), removing("1", "shop/db"), adding("1")]):
+    for changes in (
+        [adding("3"), adding("2", "shop/db")],
+        [removing("2"), removing("1", "shop/db"), adding("1")],
+    ):
         client.settle(*changes)
         held = load_objects(client.service.store.objects())
         assert contents(held) == contents(client.service.embedded.cluster)

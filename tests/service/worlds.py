@@ -36,8 +36,24 @@ def a_shop() -> Cluster:
     return a_cluster(
         *(a_node(f"n{i}", cpu="4", memory="8Gi") for i in (1, 2, 3)),
         pods=[
-            a_pod("web-1-a", namespace="shop", node="n1", owner=pods_of_web, labels=labels, cpu="500m", created=1),
-            a_pod("web-1-b", namespace="shop", node="n2", owner=pods_of_web, labels=labels, cpu="500m", created=2),
+            a_pod(
+                "web-1-a",
+                namespace="shop",
+                node="n1",
+                owner=pods_of_web,
+                labels=labels,
+                cpu="500m",
+                created=1,
+            ),
+            a_pod(
+                "web-1-b",
+                namespace="shop",
+                node="n2",
+                owner=pods_of_web,
+                labels=labels,
+                cpu="500m",
+                created=2,
+            ),
             a_pod("db-0", namespace="shop", node="n3", owner=db, labels={"app": "db"}, cpu="1", created=3),
         ],
         services=[
@@ -80,9 +96,11 @@ class Client(httpx.Client):
 
     def ended(self, request_id: str) -> dict[str, Any]:
         return until(
-            lambda: found
-            if (found := self.get(f"/requests/{request_id}").json())["state"] in ("applied", "failed")
-            else None
+            lambda: (
+                found
+                if (found := self.get(f"/requests/{request_id}").json())["state"] in ("applied", "failed")
+                else None
+            )
         )
 
 
