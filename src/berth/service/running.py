@@ -56,7 +56,7 @@ class Service:
 
     def start(self) -> None:
         """Load the cluster and carry out rounds, in the background."""
-        self.loop.start(reset=self.reset, on_failure=lambda: self.on_failure())
+        self.loop.start(reset=self.reset, on_failure=self.on_failure)
 
     def stop(self) -> None:
         """Let the round under way end, then close the store."""
