@@ -63,6 +63,11 @@ def test_narrow_terminal(plan: Plan) -> None:
     ]
 
 
+def test_a_long_table_is_written_as_it_goes(plan: Plan) -> None:
+    long = plan_of(1, plan.decisions[:1] * 2_001, 0)
+    assert len(shown(plan_table(long), 160)) == 1 + 2 * 2_001
+
+
 def test_plain_columns(plan: Plan) -> None:
     lines = list(plain_lines(plan_table(plan)))
     assert [line.split()[:6] for line in lines] == [

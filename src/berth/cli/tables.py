@@ -20,6 +20,7 @@ _RIGHT = ("score", "feasible", "pods")
 _DETAILS = ("scores", "reason")
 _GAP = 3
 _LEAST_REASON = 40
+_LONG = 2_000  # rows: a table shows nothing before all of it is laid out
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +66,16 @@ def plain_lines(table: Table) -> Iterable[str]:
 def print_table(table: Table, console: "Console") -> None:
     """Show a table on a terminal: a line a row where the terminal is wide enough, else with the details below it.
 
+    A long table has them below too, for so it shows as it is written.
+
     Scores are named by their capitals: their names in full would not fit beside one another. What failed has no scores:
     its reason stands in their place.
     """
     names = tuple(column for column in table.columns if column not in _DETAILS)
     rows = [_Shown.of(dict(zip(table.columns, row, strict=True))) for row in table.rows]
     details = max([_LEAST_REASON, *(len(row.details) for row in rows if not row.failed)])
-    if sum(_widths(names, rows)) + _GAP * len(names) + details <= console.width:
+    fits = sum(_widths(names, rows)) + _GAP * len(names) + details <= console.width
+    if fits and len(rows) <= _LONG:
         console.print(_wide_table(names, rows, "scores" if "scores" in table.columns else "reason"))
     else:
         _print_stacked([name for name in names if name != "feasible"], rows, console)
