@@ -115,7 +115,8 @@ def make_plan(settings: "Settings", asked: "list[Asked]", now: str | None, mista
     from berth.cli.progress import progress
     from berth.service.assembly import make_planner
 
-    time = mistakes.attempt(parse_time, now) or datetime.now(UTC)
+    given = mistakes.attempt(parse_time, now) if now is not None else None
+    time = given or datetime.now(UTC)
     n_before = len(mistakes.lines)
     inputs = read_inputs(settings, mistakes)
     if len(mistakes.lines) == n_before:
@@ -141,8 +142,8 @@ def write_plan(plan: "Plan", output: OutputFormat, summary: bool) -> None:
         _write_table(plan, summary)
 
 
-def parse_time(text: str | None) -> datetime | None:
-    """Read a time with a zone; None, if none is given.
+def parse_time(text: str) -> datetime:
+    """Read a time with a zone.
 
     Raises
     ------
@@ -151,8 +152,6 @@ def parse_time(text: str | None) -> datetime | None:
     """
     from berth.errors import InputError
 
-    if text is None:
-        return None
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
