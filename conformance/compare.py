@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draw random cases and compare Berth's answers with a real kube-scheduler's, key by key.
 
-    python conformance/compare.py --release 1.13 --seed 7 --count 1000 [--features taints,ports]
+    python -m conformance.compare --release 1.13 --seed 7 --count 1000 [--features taints,ports]
 
 Builds the oracle of the release with Go where it is not built yet (into the user's cache folder). Exits with 1 if any
 answer differs, and says which keys did, how often, and one example each.
@@ -40,7 +40,16 @@ def oracle(release: str) -> Path:
 def draw(release: str, seed: int, count: int, features: str | None) -> bytes:
     """Return random cases, one a line."""
     more = ["--features", features] if features else []
-    command = [sys.executable, str(HERE / "cases.py"), "--release", release, "--seed", str(seed), "--count", str(count)]
+    command = [
+        sys.executable,
+        str(HERE / "cases.py"),
+        "--release",
+        release,
+        "--seed",
+        str(seed),
+        "--count",
+        str(count),
+    ]
     return subprocess.run([*command, *more], capture_output=True, check=True).stdout
 
 
@@ -97,7 +106,9 @@ class Comparison:
 
 def main() -> int:
     """Compare and report."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--release", choices=ORACLES, default="1.13")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=500)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from berth.cluster.cluster import Cluster
@@ -403,6 +403,31 @@ def test_aliases_that_stand_for_billions(write: Write) -> None:
     assert "its aliases stand for more than" in told
 
 
+def test_merge_keys_that_stand_for_billions(write: Write) -> None:
+    lines = ["a0: &a0 {x: y}"]
+    lines += [f"a{i}: &a{i} {{<<: [{', '.join([f'*a{i - 1}'] * 10)}]}}" for i in range(1, 10)]
+    [told] = mistakes(write("a.yaml", "\n".join(lines)))
+    assert "keys merged into one mapping" in told
+
+
+@pytest.mark.parametrize("text", ["[" * 10**6, "- " * 10**5, "[\n" * 10**5, "['}', \n" * 10**5])
+def test_yaml_nested_too_deeply(write: Write, text: str) -> None:
+    [told] = mistakes(write("a.yaml", f"# deep\n{text}"))
+    assert "it is nested too deeply" in told
+
+
+def test_a_merge_key(write: Write) -> None:
+    lines = ["<<: {status: {allocatable: {cpu: 1}}}", "apiVersion: v1", "kind: Node", "metadata: {name: n1}"]
+    assert load(write("a.yaml", "\n".join(lines))).report.taken == {"Node": 1}
+
+
+def test_yaml_that_json_has_no_words_for(write: Write) -> None:
+    [told] = mistakes(write("a.yaml", "kind: Pod\n~: x\n"))
+    assert told.startswith("a.yaml: object (number 1 in the file): it can't be written as JSON: ")
+    assert len(mistakes(write("b.yaml", "kind: Pod\n? [1, 2]\n: x\n"))) == 1
+    load(write("c.yaml", "kind: List\nitems: []\nx: !!timestamp 2024-01-01\n"))
+
+
 def test_the_rest_of_a_broken_file_is_left_out_if_lenient(write: Write) -> None:
     text = json.dumps(a_list(a_node(), a_pod(), a_pod("web-2")))
     loaded = load(write("a.json", text[:-80]), lenient=True)
@@ -422,10 +447,15 @@ def test_files_that_are_not_there(tmp_path: Path, write: Write) -> None:
         load()
 
 
+STATUS = {
+    "phase": "Running",
+    "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "2025-11-05T10:15:00Z"}],
+    "containerStatuses": [{"restartCount": 1}],
+}
 FULL = a_list(
     a_node(allocatable={"cpu": "4", "memory": "1Gi"}, conditions=[{"type": "Ready", "status": "True"}]),
     a_pod(**pod_affinity(selecting(operator="In", values=["a"]))),
-    a_pod("web-2", **node_affinity(operator="Gt", values=["1"])),
+    a_pod("web-2", **node_affinity(operator="Gt", values=["1"])) | {"status": STATUS},
     a_deployment(selecting(operator="Exists")),
 )
 
@@ -438,11 +468,30 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 @given(
     st.sampled_from(places(FULL)[1:]),
     st.sampled_from(
-        [None, 0, -1, 1.5, True, "", "x", [], {}, [None], ["x"], [{}], {"x": None}, {"x": 1}, "In"]
+        [
+            None,
+            0,
+            -1,
+            1.5,
+            True,
+            "",
+            "x",
+            [],
+            {},
+            [None],
+            ["x"],
+            [{}],
+            {"x": None},
+            {"x": 1},
+            "In",
+            2**40,
+            2**70,
+        ]
     ),
     st.booleans(),
     st.sampled_from(["a.json", "a.yaml"]),
 )
+@settings(max_examples=300)
 def test_whatever_is_broken_is_told_in_words(
     tmp_path_factory: pytest.TempPathFactory, place: tuple[Any, ...], value: Any, lenient: bool, name: str
 ) -> None:
@@ -461,3 +510,8 @@ def test_whatever_is_broken_is_told_in_words(
     assert told.startswith(f"{path}: ")
     assert "`" not in told
     assert "$" not in told
+
+
+def test_items_of_a_plain_list_that_do_not_say_their_kind_are_counted(write: Write) -> None:
+    loaded = load(write("a.json", a_list(a_node(), {"metadata": {"name": "x"}})))
+    assert str(loaded).splitlines() == ["loaded: 1 Node", "passed over: 1 (no kind)"]

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from berth.cli.answer import answer
+from berth.cli.bench import bench
 from berth.cli.config import config
 from berth.cli.errors import BerthGroup
 from berth.cli.plan import OrderedCommand, plan
@@ -19,6 +20,7 @@ app.command()(answer)
 app.command(cls=OrderedCommand)(plan)
 app.command()(snapshot)
 app.command()(config)
+app.command()(bench)
 
 
 def _print_version(wanted: bool) -> None:

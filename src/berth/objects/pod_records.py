@@ -5,7 +5,7 @@ the input; a table that has seen the bytes before knows the pod's shape without 
 """
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import field
@@ -97,7 +97,7 @@ class ConditionSlice(_Slice):
 class ContainerStatusSlice(_Slice):
     """How often a container was restarted."""
 
-    restart_count: int = 0
+    restart_count: Annotated[int, msgspec.Meta(ge=0, lt=2**31)] = 0  # a column has no room for more
 
 
 class StatusSlice(_Slice):

@@ -15,6 +15,12 @@ _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 MAX_EXPANDED = 20_000_000
 """So many values a document may hold once its aliases are written out: a few lines can stand for billions."""
 
+MAX_MERGED_KEYS = 10_000
+MAX_DEPTH = 500
+"""The C library goes down a stack of its own, and dies with it when that overflows."""
+
+MANY_BRACKETS = 4_000
+_DEEP_INDENT = re.compile(rb"^[ ]{%d}" % MAX_DEPTH, re.MULTILINE)
 _STARTS = list("-+.0123456789")
 _RESOLVERS = (
     ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
@@ -31,6 +37,13 @@ class YamlSyntaxError(BerthError):
 
 class _Loader(_Base):  # type: ignore[misc]
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        super().flatten_mapping(node)
+        if len(node.value) > MAX_MERGED_KEYS:
+            raise YamlSyntaxError(
+                f"line {node.start_mark.line + 1}: more than {MAX_MERGED_KEYS:,} keys merged into one mapping"
+            )
 
     def int_of(self, node: yaml.ScalarNode) -> int:
         text = self.construct_scalar(node)
@@ -55,7 +68,10 @@ def read_documents(file: BinaryIO) -> Iterator[object]:
         The file is no YAML from here on, or its aliases stand for more than memory holds.
     """
     try:
-        for document in yaml.load_all(file, Loader=_Loader):
+        text = file.read()
+        if _may_be_deep(text):
+            _check_depth(text)
+        for document in yaml.load_all(text, Loader=_Loader):
             _check_size(document)
             if document is not None:
                 yield document
@@ -69,6 +85,27 @@ def read_documents(file: BinaryIO) -> Iterator[object]:
         raise YamlSyntaxError(f"a value can't be read: {error}") from None
     except RecursionError:
         raise YamlSyntaxError("it is nested too deeply") from None
+
+
+def _may_be_deep(text: bytes) -> bool:
+    """Tell cheaply whether the text can be nested deeply at all: by brackets, indents, and dashes in a line."""
+    return (
+        text.count(b"[") + text.count(b"{") > MANY_BRACKETS
+        or _DEEP_INDENT.search(text) is not None
+        or any(line.count(b"- ") + line.count(b"? ") > MAX_DEPTH for line in text.splitlines())
+    )
+
+
+def _check_depth(text: bytes) -> None:
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > MAX_DEPTH:
+            where = f"line {event.start_mark.line + 1}: " if event.start_mark else ""
+            raise YamlSyntaxError(f"{where}it is nested too deeply")
 
 
 def _check_size(document: object) -> None:
