@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.cluster.arrays import ALL_ROWS
+from berth.cluster.arrays import ALL_ROWS, IntColumn
 from berth.cluster.cluster import Cluster, Incoming
 from berth.framework.plugin import FITS, FilterPlugin, ScorePlugin
 from berth.releases.release import Options, Release
@@ -122,15 +122,16 @@ def _scores(
     names = [cluster.nodes.names[row] for row in rows.tolist()]
     total = np.zeros(len(rows), dtype=np.int64)
     priorities: dict[str, Any] = {}
+    columns: dict[ScorePlugin[Any], IntColumn | str] = {}
     for name, plugin in scores.items():
-        state = plugin.prepare(pod, cluster)
-        error = plugin.error(state)
-        if error is not None:
-            priorities[name] = {"error": error}
+        if plugin not in columns:
+            columns[plugin] = _score(plugin, pod, cluster, rows)
+        column = columns[plugin]
+        if isinstance(column, str):
+            priorities[name] = {"error": column}
             if name in weights:
-                return {"error": error}
+                return {"error": column}
             continue
-        column = plugin.normalize(state, plugin.score(state, rows), rows)
         if name in weights:
             total += weights[name] * column
         priorities[name] = dict(zip(names, column.tolist(), strict=True))
@@ -141,3 +142,12 @@ def _scores(
         "weighted": dict(zip(names, totals, strict=True)),
         "best": sorted(name for name, amount in zip(names, totals, strict=True) if amount == highest),
     }
+
+
+def _score(
+    plugin: ScorePlugin[Any], pod: Incoming, cluster: Cluster, rows: NDArray[np.intp]
+) -> IntColumn | str:
+    """Return the scores of rows, or the text of an error."""
+    state = plugin.prepare(pod, cluster)
+    error = plugin.error(state)
+    return error if error is not None else plugin.normalize(state, plugin.score(state, rows), rows)
