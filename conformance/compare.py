@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draw random cases and compare Berth's answers with a real kube-scheduler's, key by key.
 
-    python conformance/compare.py --release 1.13 --seed 7 --count 1000 [--features taints,ports]
+    python -m conformance.compare --release 1.13 --seed 7 --count 1000 [--features taints,ports]
 
 Builds the oracle of the release with Go where it is not built yet (into the user's cache folder). Exits with 1 if any
 answer differs, and says which keys did, how often, and one example each.
@@ -40,7 +40,16 @@ def oracle(release: str) -> Path:
 def draw(release: str, seed: int, count: int, features: str | None) -> bytes:
     """Return random cases, one a line."""
     more = ["--features", features] if features else []
-    command = [sys.executable, str(HERE / "cases.py"), "--release", release, "--seed", str(seed), "--count", str(count)]
+    command = [
+        sys.executable,
+        str(HERE / "cases.py"),
+        "--release",
+        release,
+        "--seed",
+        str(seed),
+        "--count",
+        str(count),
+    ]
     return subprocess.run([*command, *more], capture_output=True, check=True).stdout
 
 
@@ -71,7 +80,8 @@ class Comparison:
         for name, scores in (wanted.get("priorities") or {}).items():
             mine = (got.get("priorities") or {}).get(name)
             if mine is None:
-                self.absent[name] += 1
+                # With no node to score, empty and absent are the same.
+                self.absent[name] += bool(scores)
             elif "error" in scores:
                 self._same(f"priority {name}", wanted["id"], "error" in mine, True)
             else:
@@ -90,14 +100,16 @@ class Comparison:
             case, got, wanted = self.examples[key]
             lines.append(f"{key}: {n} of {self.n[key]} differ, such as {case}:")
             lines += [f"    berth  {json.dumps(got)[:width]}", f"    oracle {json.dumps(wanted)[:width]}"]
-        if self.absent:
-            lines.append(f"not answered: {', '.join(sorted(self.absent))}")
+        if +self.absent:
+            lines.append(f"not answered: {', '.join(sorted(+self.absent))}")
         return "\n".join(lines)
 
 
 def main() -> int:
     """Compare and report."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--release", choices=ORACLES, default="1.13")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=500)
@@ -112,7 +124,7 @@ def main() -> int:
         seconds += time.perf_counter() - start
         comparison.compare(got, json.loads(wanted))
     print(comparison.report())
-    same = not comparison.differing and not comparison.absent
+    same = not comparison.differing and not +comparison.absent
     print(f"{args.release}, seed {args.seed}: {args.count} cases, {'all equal' if same else 'NOT EQUAL'}, "
           f"{args.count / seconds:.0f} cases a second")  # fmt: skip
     return 0 if same else 1

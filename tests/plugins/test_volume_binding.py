@@ -8,7 +8,7 @@ from berth.cluster.cluster import Cluster
 from berth.framework.plugin import BatchKind
 from berth.framework.profile import NamedFilter, Profile
 from berth.objects.storage import PersistentVolume, PersistentVolumeClaim
-from berth.plugins.volume_binding import BindingRules, SelectedNode, VolumeBinding
+from berth.plugins.volume_binding import BindingRules, SelectedNode, VolumeBinding, bindings
 from berth.scheduling.evaluation import Evaluation
 from tests.plugins.volume_cases import Json, a_cluster, answer, golden, read
 
@@ -202,3 +202,33 @@ def test_claims_that_will_be_bound_go_one_at_a_time() -> None:
     cluster.put(read(a_claim("c", "1Gi", BOUND, volumeName="v"), PersistentVolumeClaim))
     evaluation.mend()
     assert plugin.batch(evaluation.filter_states[0], everywhere) is BatchKind.CONSTANT
+
+
+def test_a_volume_that_is_taken_is_gone_for_the_next_pod() -> None:
+    volumes = [a_volume("v1", "1Gi", "n1"), a_volume("v2", "1Gi", "n2"), a_volume("v3", "5Gi", "n2")]
+    case = a_case(volumes, [a_claim("c", "1Gi"), a_claim("d", "1Gi")], "c")
+    first, cluster = an_evaluation(case)
+    assert first.fits.tolist() == [True, True, False]
+    _, other = a_cluster(case | {"pod": a_case([], [], "d")["pod"]})
+    second = Evaluation(first.profile, cluster.incoming(other), cluster)
+    for row, left in ((1, [True, True, False]), (0, [False, True, False])):
+        before = list(cluster.objects.persistent_volumes.all())
+        (taken,) = bindings(first.pod, cluster, row, BindingRules())
+        assert taken.metadata.name == f"v{row + 1}"
+        cluster.put(taken)
+        second.mend()
+        assert second.fits.tolist() == left
+        for volume in before:
+            cluster.put(volume)
+
+
+def test_a_claim_that_will_be_provisioned_names_the_node() -> None:
+    evaluation, cluster = an_evaluation(a_case([], [a_claim("c", "1Gi")], "c", provisioner="ebs.csi.aws.com"))
+    (claim,) = bindings(evaluation.pod, cluster, 2, BindingRules())
+    assert claim.metadata.annotations == {"volume.kubernetes.io/selected-node": "n3"}
+    cluster.put(claim)
+    evaluation.mend()
+    assert evaluation.error() == "pod has unbound immediate PersistentVolumeClaims"
+    pinned = VolumeBinding(RULES["1.17"])
+    assert pinned.filter(pinned.prepare(evaluation.pod, cluster)).tolist() == [2, 2, 0]
+    assert bindings(evaluation.pod, cluster, 2, RULES["1.17"]) == []

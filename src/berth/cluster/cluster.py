@@ -13,17 +13,18 @@ from berth.cluster.labels import LabelColumns
 from berth.cluster.log import ChangeLog, PodChange
 from berth.cluster.nodes import NodeTable, ResourceTable
 from berth.cluster.objects import ClusterObjects, NamedObject
-from berth.cluster.pods import FAILED, PHASES, SUCCEEDED, PodTable, PodValues
+from berth.cluster.pods import FAILED, PHASES, SUCCEEDED, PodRows, PodTable, PodValues
 from berth.cluster.ports import HostPortTable
 from berth.cluster.specs import SpecInfo, SpecTable
 from berth.objects.base import OwnerReference
 from berth.objects.decode import decode
 from berth.objects.nodes import Node
-from berth.objects.pod_records import PodRecord, record_of
+from berth.objects.pod_records import ConditionSlice, PodRecord, record_of
 from berth.objects.pods import Pod
 from berth.objects.selectors import Selector
 
 Owners = tuple[OwnerReference, ...]
+_PHASE_OF_NAME = {name: phase for phase, name in enumerate(PHASES)}
 _MAX_COST_DIGITS = 10
 
 
@@ -40,11 +41,13 @@ class Incoming:
     labels_id: int
     spec_id: int
     owners_id: int
+    node_name: str = ""
+    node_name_id: int = NONE
 
     @property
-    def shape(self) -> tuple[int, int, int, int]:
+    def shape(self) -> tuple[int, ...]:
         """What tells its shape from others."""
-        return self.namespace_id, self.labels_id, self.spec_id, self.owners_id
+        return self.namespace_id, self.labels_id, self.spec_id, self.owners_id, self.node_name_id
 
 
 class Cluster:
@@ -184,11 +187,17 @@ class Cluster:
             self._homeless.setdefault(values.node_name_id, set()).add(pod)
         return pod
 
-    def add_pods(self, rows: list[PodValues]) -> None:
+    def add_pods(self, rows: PodRows | Iterable[PodValues]) -> None:
         """Add many pods that are not there yet, all at once: kept evaluations do not survive it."""
-        node_rows = [self._row_of(values) for values in rows]
-        pods = self.pods.put_all(rows, node_rows)
-        at = np.array(node_rows, dtype=np.intp)
+        if not isinstance(rows, PodRows):
+            gathered = PodRows()
+            for values in rows:
+                gathered.append(values)
+            rows = gathered
+        # One more at the end: NONE is -1, and takes it.
+        row_of_name = np.array([*map(self.nodes.row, self.pods.node_names.items), NONE], dtype=np.int32)
+        at = row_of_name[rows.column("node_name_id")].astype(np.intp)
+        pods = self.pods.put_all(rows, at.astype(np.int32))
         for pod in pods[at == NONE].tolist():
             node_name_id = int(self.pods.column("node_name_id")[pod])
             if node_name_id != NONE:
@@ -200,7 +209,10 @@ class Cluster:
             np.add.at(self.requested.of(resource_id), at, held[spec_ids])
         for column, amounts in zip(self._nonzero, self.specs.nonzero(), strict=True):
             np.add.at(column.values, at, amounts[spec_ids])
-        for spec_id in np.unique(spec_ids).tolist():
+        for spec_id in sorted(set(spec_ids.tolist())):
+            info = self.specs[spec_id]
+            if not (info.host_ports or info.has_affinity):
+                continue
             self._count_rest(spec_id, pods[spec_ids == spec_id].tolist(), at[spec_ids == spec_id].tolist())
         self.log.everything()
 
@@ -241,7 +253,7 @@ class Cluster:
         berth.objects.quantities.QuantityError
             A request is no quantity.
         """
-        meta = pod.metadata
+        meta, node_name = pod.metadata, pod.spec.node_name
         namespace = meta.namespace or "default"
         spec_id = self.specs.id_of_pod(pod)
         return Incoming(
@@ -254,6 +266,8 @@ class Cluster:
             labels_id=self.labels_id(msgspec.json.encode(meta.labels)),
             spec_id=spec_id,
             owners_id=self.owner_sets.id(meta.owner_references),
+            node_name=node_name,
+            node_name_id=self.pods.node_names.id(node_name) if node_name else NONE,
         )
 
     def values_of(self, record: PodRecord) -> PodValues:
@@ -265,7 +279,7 @@ class Cluster:
             The record's spec, labels or owners are not what they should be.
         """
         meta, status = record.metadata, record.status
-        ready = next((c for c in status.conditions if c.type == "Ready"), None)
+        ready, ready_since = _readiness(status.conditions)
         node_name = record.spec.node_name
         return PodValues(
             name=meta.name,
@@ -275,15 +289,13 @@ class Cluster:
             spec_id=self.specs.id(record.spec_key()),
             labels_id=self.labels_id(bytes(meta.labels)),
             owner_id=self._owner_id(bytes(meta.owner_references)),
-            phase=PHASES.index(status.phase) if status.phase in PHASES else 0,
-            ready=ready is not None and ready.status == "True",
+            phase=_PHASE_OF_NAME.get(status.phase, 0),
+            ready=ready,
             terminating=meta.deletion_timestamp is not None,
             created=int(meta.creation_timestamp.timestamp()) if meta.creation_timestamp else 0,
-            ready_since=int(ready.last_transition_time.timestamp())
-            if ready and ready.last_transition_time
-            else 0,
+            ready_since=ready_since,
             deletion_cost=_deletion_cost(meta.annotations.deletion_cost) if meta.annotations else 0,
-            restarts=max((s.restart_count for s in status.container_statuses), default=0),
+            restarts=max([s.restart_count for s in status.container_statuses], default=0),
         )
 
     def labels_id(self, labels: bytes) -> int:
@@ -366,8 +378,19 @@ class Cluster:
         )
 
 
+def _readiness(conditions: Iterable[ConditionSlice]) -> tuple[bool, int]:
+    """Tell whether a pod is ready, and since when it is so or not."""
+    for condition in conditions:
+        if condition.type == "Ready":
+            since = condition.last_transition_time
+            return condition.status == "True", int(since.timestamp()) if since else 0
+    return False, 0
+
+
 def _deletion_cost(text: str) -> int:
     """Read ``controller.kubernetes.io/pod-deletion-cost``: an int32 without a plus sign; anything else counts as 0."""
+    if not text:
+        return 0
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdigit()) or (text[0] == "0" and text != "0"):
         return 0

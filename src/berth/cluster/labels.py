@@ -46,6 +46,16 @@ class LabelColumns:
         keys, values = self._key.values[at].tolist(), self._value.values[at].tolist()
         return {self._keys.items[k]: self._values.items[v] for k, v in zip(keys, values, strict=True)}
 
+    def all(self) -> list[dict[str, str]]:
+        """Return the labels of all rows, in one pass."""
+        rows: list[dict[str, str]] = [{} for _ in range(self.n_rows)]
+        keys, values = self._keys.items, self._values.items
+        triples = (self._row.values.tolist(), self._key.values.tolist(), self._value.values.tolist())
+        for row, key_id, value_id in zip(*triples, strict=True):
+            if row != NONE:
+                rows[row][keys[key_id]] = values[value_id]
+        return rows
+
     def column(self, key: str) -> IdColumn:
         """Return the value ids of a label over all rows (int32[n_rows], `NONE` where absent)."""
         column = self._columns.get(key)

@@ -1,8 +1,9 @@
 """Nodes as rows. What nodes have in common (taints, conditions, images) is interned."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
+import msgspec
 import numpy as np
 
 from berth.cluster.accounting import BASE_RESOURCES, Amounts, amounts
@@ -11,6 +12,11 @@ from berth.cluster.labels import LabelColumns
 from berth.objects.base import ObjectMeta, ResourceList
 from berth.objects.nodes import ContainerImage, Node, NodeCondition, NodeSpec, NodeStatus, Taint
 from berth.objects.quantities import format_quantity
+
+PREFER_AVOID_PODS = "scheduler.alpha.kubernetes.io/preferAvoidPods"
+"""The annotation of a node that names controllers whose pods had better go elsewhere."""
+KEPT_ANNOTATIONS = frozenset((PREFER_AVOID_PODS,))
+"""The annotations of nodes that scheduling reads; the others take much memory."""
 
 V = TypeVar("V", bound=np.generic)
 
@@ -65,6 +71,7 @@ class NodeTable:
         self.condition_sets: Interner[tuple[NodeCondition, ...]] = Interner()
         self.image_sets: Interner[tuple[ContainerImage, ...]] = Interner()
         self.feature_sets: Interner[tuple[str, ...]] = Interner()
+        self.avoidances: Interner[str] = Interner()
         self._metas: list[ObjectMeta] = []
         self._row_of: dict[str, int] = {}
         self._free: list[int] = []
@@ -74,6 +81,7 @@ class NodeTable:
         self._conditions = GrowingArray(np.int32)
         self._images = GrowingArray(np.int32)
         self._features = GrowingArray(np.int32)
+        self._avoidances = GrowingArray(np.int32)
         self._rank: IntColumn | None = None
 
     def __len__(self) -> int:
@@ -115,6 +123,11 @@ class NodeTable:
         return self._features.values
 
     @property
+    def avoidance_id(self) -> IdColumn:
+        """Each node's annotation `PREFER_AVOID_PODS`, as ids of `avoidances` (empty where it is absent)."""
+        return self._avoidances.values
+
+    @property
     def rank(self) -> IntColumn:
         """Each row's place among all rows in the order of names (int64[n_rows]): the node order of ties."""
         if self._rank is None:
@@ -128,7 +141,7 @@ class NodeTable:
         return self._row_of.get(name, NONE)
 
     def meta(self, row: int) -> ObjectMeta:
-        """Return a node's uid and annotations (its labels are columns)."""
+        """Return a node's uid and those of its annotations that scheduling reads (its labels are columns)."""
         return self._metas[row]
 
     def put(self, node: Node) -> int:
@@ -137,7 +150,8 @@ class NodeTable:
         row = self._row_of.get(name, NONE)
         if row == NONE:
             row = self._new_row(name)
-        self._metas[row] = ObjectMeta(name=name, uid=node.metadata.uid, annotations=node.metadata.annotations)
+        kept = {key: text for key, text in node.metadata.annotations.items() if key in KEPT_ANNOTATIONS}
+        self._metas[row] = ObjectMeta(name=name, uid=node.metadata.uid, annotations=kept)
         self.labels.set(row, node.metadata.labels)
         self.allocatable.set(row, amounts(node.status.allocatable))
         self._unschedulable.values[row] = node.spec.unschedulable
@@ -145,6 +159,9 @@ class NodeTable:
         self._conditions.values[row] = self.condition_sets.id(node.status.conditions)
         self._images.values[row] = self.image_sets.id(node.status.images)
         self._features.values[row] = self.feature_sets.id(node.status.declared_features)
+        self._avoidances.values[row] = self.avoidances.id(
+            node.metadata.annotations.get(PREFER_AVOID_PODS, "")
+        )
         return row
 
     def remove(self, name: str) -> int:
@@ -158,15 +175,22 @@ class NodeTable:
 
     def get(self, row: int) -> Node:
         """Put a node together again from its columns."""
+        return self._node(row, self.labels.get(row))
+
+    def all(self) -> Iterator[Node]:
+        """Put all nodes together again, in the order of their rows."""
+        labels = self.labels.all()
+        for row in np.flatnonzero(self.alive).tolist():
+            yield self._node(row, labels[row])
+
+    def _node(self, row: int, labels: dict[str, str]) -> Node:
         meta = self._metas[row]
         allocatable = self.allocatable.get(row)
         offered: ResourceList = {
             n: format_quantity(a, milli=n == BASE_RESOURCES[0]) for n, a in allocatable.items()
         }
         return Node(
-            metadata=ObjectMeta(
-                name=meta.name, uid=meta.uid, annotations=meta.annotations, labels=self.labels.get(row)
-            ),
+            metadata=msgspec.structs.replace(meta, labels=labels),
             spec=NodeSpec(
                 unschedulable=bool(self.unschedulable[row]), taints=self.taint_sets.items[self.taints_id[row]]
             ),
@@ -188,7 +212,8 @@ class NodeTable:
             self.names.append(name)
             self._metas.append(ObjectMeta())
             for column in (
-                self._alive, self._unschedulable, self._taints, self._conditions, self._images, self._features
+                self._alive, self._unschedulable, self._taints, self._conditions, self._images, self._features,
+                self._avoidances,
             ):  # fmt: skip
                 column.grow_to(row + 1)
             self.allocatable.grow_to(row + 1)

@@ -1,6 +1,7 @@
 """Pods as rows. The decoded object is not kept: spec, labels and owner are ids of interned things."""
 
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +57,48 @@ _COLUMNS: dict[str, tuple[type[np.generic], int]] = {
     "deletion_cost": (np.int32, 0),
     "restarts": (np.int32, 0),
 }
+
+
+_BATCH = 4096
+
+
+class PodRows:
+    """Pods gathered in order to be added all at once: columns, for objects would take ten times the memory."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.uids: list[str] = []
+        self.row_of: dict[tuple[int, str], int] = {}
+        self._columns = {name: GrowingArray(dtype, fill) for name, (dtype, fill) in _COLUMNS.items()}
+        self._waiting: list[PodValues] = []
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def append(self, values: PodValues) -> int:
+        """Add a pod and return its place; the place of the first one if there is one of its name already."""
+        row = len(self.names)
+        if values.name:
+            known = self.row_of.setdefault((values.namespace_id, values.name), row)
+            if known != row:
+                return known
+        self.names.append(values.name)
+        self.uids.append(values.uid)
+        self._waiting.append(values)
+        if len(self._waiting) == _BATCH:
+            self._settle()
+        return row
+
+    def column(self, name: str) -> IntColumn:
+        """Return a column by its name in `PodValues`."""
+        if self._waiting:
+            self._settle()
+        return self._columns[name].values
+
+    def _settle(self) -> None:
+        for name, column in self._columns.items():
+            column.extend(np.array(list(map(attrgetter(name), self._waiting)), dtype=_COLUMNS[name][0]))
+        self._waiting.clear()
 
 
 class PodTable:
@@ -118,17 +161,16 @@ class PodTable:
         self._note_name((values.namespace_id, values.name), pod)
         return pod
 
-    def put_all(self, rows: list[PodValues], node_rows: list[int]) -> PodIds:
+    def put_all(self, rows: PodRows, node_rows: IdColumn) -> PodIds:
         """Add many pods at once and return their ids."""
         start = len(self.names)
         for name, column in self._columns.items():
-            column.extend(np.array([getattr(row, name) for row in rows], dtype=_COLUMNS[name][0]))
-        self._node_row.extend(np.array(node_rows, dtype=np.int32))
+            column.extend(rows.column(name))
+        self._node_row.extend(node_rows)
         self._alive.extend(np.ones(len(rows), dtype=np.bool_))
-        for i, row in enumerate(rows, start):
-            self.names.append(row.name)
-            self.uids.append(row.uid)
-            self._note_name((row.namespace_id, row.name), i)
+        self.names += rows.names
+        self.uids += rows.uids
+        self._id_of.update((key, start + row) for key, row in rows.row_of.items())
         return np.arange(start, start + len(rows))
 
     def get(self, pod: int) -> PodValues:

@@ -3,16 +3,18 @@
 import os
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from berth.config.keys import ENVIRONMENT_PREFIX, FILE_VARIABLE, Key, all_keys
+from berth.config.keys import ENVIRONMENT_PREFIX, FILE_VARIABLE, TESTS_VARIABLE, Key, all_keys
 from berth.config.mistakes import ConfigError, ConfigMistake, known_name
-from berth.config.settings import Settings
+from berth.config.settings import Settings, setting_text
 from berth.config.yaml_file import Entry, read_yaml
 
+DEFAULT_SOURCE = "default"
 _COMMAND_LINE = "command line"
 
 # Kubernetes puts variables for each Service of the namespace into every container: a Service called
@@ -22,7 +24,26 @@ _SERVICE_LINK_NAME = re.compile(
 )
 _SERVICE_LINK_VALUE = re.compile(r"(?:tcp|udp|sctp)://.*")
 
-Values = dict[tuple[str, ...], Any]
+
+@dataclass(frozen=True, slots=True)
+class EffectiveSetting:
+    """A setting as it holds: its value as one would write it (empty: none), and who said so."""
+
+    key: str
+    value: str
+    source: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A value that was set, and where: ``berth.yaml, line 3``, a variable, ``command line``."""
+
+    value: Any
+    source: str
+
+
+Values = dict[tuple[str, ...], Given]
 
 
 def load_settings(path: Path | None, environ: Mapping[str, str], overrides: Mapping[str, object]) -> Settings:
@@ -42,6 +63,31 @@ def load_settings(path: Path | None, environ: Mapping[str, str], overrides: Mapp
     ConfigError
         With every mistake of every source, also where another source wins.
     """
+    given = _gather(path, environ, overrides)
+    return Settings.model_validate(_nested({key: one.value for key, one in given.items()}))
+
+
+def explain_settings(
+    path: Path | None, environ: Mapping[str, str], overrides: Mapping[str, object]
+) -> list[EffectiveSetting]:
+    """Every setting with the value that holds and where it comes from.
+
+    Raises
+    ------
+    ConfigError
+        With every mistake of every source, as `load_settings`.
+    """
+    given = _gather(path, environ, overrides)
+    default = {key.path: Given(key.default, DEFAULT_SOURCE) for key in all_keys().values()}
+    return [
+        EffectiveSetting(key.name, setting_text(one.value), one.source, key.meaning)
+        for key in all_keys().values()
+        for one in [given.get(key.path, default[key.path])]
+    ]
+
+
+def _gather(path: Path | None, environ: Mapping[str, str], overrides: Mapping[str, object]) -> Values:
+    """All that is set, the later source over the earlier."""
     mistakes: list[ConfigMistake] = []
     values: Values = {}
     if path is None and environ.get(FILE_VARIABLE):
@@ -55,7 +101,7 @@ def load_settings(path: Path | None, environ: Mapping[str, str], overrides: Mapp
     values |= _override_values(overrides, mistakes)
     if mistakes:
         raise ConfigError(mistakes)
-    return Settings.model_validate(_nested(values))
+    return values
 
 
 def _file_values(path: Path, mistakes: list[ConfigMistake]) -> Values:
@@ -73,7 +119,7 @@ def _environment_values(environ: Mapping[str, str], mistakes: list[ConfigMistake
     by_variable = {key.variable: key for key in all_keys().values()}
     values: Values = {}
     for name, text in sorted(environ.items()):
-        is_ours = name.startswith(ENVIRONMENT_PREFIX) and name != FILE_VARIABLE
+        is_ours = name.startswith(ENVIRONMENT_PREFIX) and name not in (FILE_VARIABLE, TESTS_VARIABLE)
         if not is_ours or not text or _is_service_link(name, text, known=name in by_variable):
             continue
         if name in by_variable:
@@ -101,7 +147,7 @@ def _override_values(overrides: Mapping[str, object], mistakes: list[ConfigMista
 def _add(values: Values, key: Key, raw: object, source: str, mistakes: list[ConfigMistake]) -> None:
     """Check one value by itself, so that every wrong one is told."""
     try:
-        values[key.path] = key.adapter.validate_python(raw)
+        values[key.path] = Given(key.adapter.validate_python(raw), source)
     except ValidationError:
         mistakes.append(ConfigMistake(key.name, source, raw, key.expected))
 
@@ -135,7 +181,7 @@ def _is_service_link(name: str, text: str, *, known: bool) -> bool:
     return not known and _SERVICE_LINK_NAME.fullmatch(name) is not None
 
 
-def _nested(values: Values) -> dict[str, Any]:
+def _nested(values: Mapping[tuple[str, ...], object]) -> dict[str, Any]:
     """The values by group; weights over their defaults, so that one can be set alone."""
     tree: dict[str, Any] = {}
     for path, value in (*_default_weights(), *values.items()):

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from berth.cluster.arrays import BoolColumn, IntColumn
+from berth.cluster.arrays import BoolColumn, IntColumn, Rows
 
 
 @dataclass(slots=True)
@@ -24,6 +24,10 @@ class Verdicts:
     def every_row(self) -> BoolColumn:
         """A new mask of all rows (bool[n_rows])."""
         return np.ones(len(self.codes), dtype=np.bool_)
+
+    def of(self, rows: Rows) -> IntColumn:
+        """Return the codes of rows as a copy, which the caller may keep and change."""
+        return self.codes[rows].copy()
 
     def fail(self, rows: BoolColumn, text: str) -> None:
         """Give rows an error, unless they have one."""

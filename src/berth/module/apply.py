@@ -71,6 +71,9 @@ def apply_round(decided: Round, number: int, now: int) -> Applied:
             touched["Pod", namespace, name] = True
             for claim in effect.claims:
                 touched["PersistentVolumeClaim", claim.metadata.namespace, claim.metadata.name] = True
+            for _, bound in effect.bound:
+                meta = bound.metadata
+                touched[type(bound).__name__, meta.namespace, meta.name] = True
             changed = _scale(cluster, namespace, effect.pattern.controller, 1)
         elif isinstance(effect, Removed):
             namespace = cluster.namespaces.items[effect.values.namespace_id]

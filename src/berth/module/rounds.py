@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from berth.cluster.arrays import NONE
-from berth.cluster.cluster import Cluster
+from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.pods import PodValues
 from berth.errors import BerthError
 from berth.framework.profile import Profile
@@ -17,12 +17,16 @@ from berth.module.removal import Leaving
 from berth.module.services import ServiceError, controller_of_owners, find_service, members, resolve_workload
 from berth.module.templates import Pattern, next_ordinal, pattern_of, stateful_pod
 from berth.objects.pods import Pod
-from berth.objects.storage import PersistentVolumeClaim
+from berth.objects.storage import PersistentVolume, PersistentVolumeClaim
 from berth.objects.workloads import StatefulSet
+from berth.plugins.volume_binding import BindingRules
+from berth.plugins.volume_binding.bindings import bindings
 from berth.scheduling.batch import place
 from berth.scheduling.decide import Decision
 from berth.scheduling.evaluations import Evaluations
 from berth.scheduling.ties import TieBreaker
+
+StorageObject = PersistentVolume | PersistentVolumeClaim
 
 Progress = Callable[[int, int], None]
 """Told after each change how many decisions of how many are made."""
@@ -42,22 +46,34 @@ class Rules:
         The highest score of a priority: 10, or 100.
     keep_pending : bool
         Whether a pod for which there is no node is made all the same, and stays pending.
+    binding : BindingRules
+        How volumes are bound for a pod that was placed.
     """
 
     addition: Profile
     remove_weights: Mapping[str, int]
     maximum: int = 10
     keep_pending: bool = False
+    binding: BindingRules = field(default_factory=BindingRules)
 
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """A pod that was assumed on a node, or that stays pending; with the claims that were made for it."""
+    """A pod that was assumed on a node, or that stays pending.
+
+    Attributes
+    ----------
+    claims : tuple of PersistentVolumeClaim
+        Those that were made for it.
+    bound : tuple of (before, after)
+        Volumes and claims that were bound for it, as they were and as they are now.
+    """
 
     pod: int
     pattern: Pattern
     name: str = ""
     claims: tuple[PersistentVolumeClaim, ...] = ()
+    bound: tuple[tuple[StorageObject, StorageObject], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +126,8 @@ class Round:
                 self.cluster.add_pod(effect.values)
             elif isinstance(effect, Added):
                 self.cluster.forget(effect.pod)
+                for before, _ in effect.bound:
+                    self.cluster.put(before)
                 for claim in effect.claims:
                     self.cluster.remove(claim)
         self.effects.clear()
@@ -179,17 +197,18 @@ class Round:
     ) -> bool:
         """Place ``n`` pods; tell whether any was made."""
         incoming = self.cluster.incoming(pod)
-        assumed: list[int] = []
-        decisions = place(
-            self.evaluations.of(incoming),
-            n,
-            self.ties,
-            lambda row: assumed.append(self.cluster.assume(incoming, row, name=incoming.name)),
-        )
+        assumed: list[Added] = []
+
+        def assume(row: int) -> None:
+            bound = self._bind(incoming, row)
+            made = self.cluster.assume(incoming, row, name=incoming.name)
+            assumed.append(Added(made, pattern, incoming.name, claims, bound))
+
+        decisions = place(self.evaluations.of(incoming), n, self.ties, assume)
         made = iter(assumed)
         for decision in decisions:
             if decision.row is not None:
-                self._note_added(change, decision, Added(next(made), pattern, incoming.name, claims))
+                self._note_added(change, decision, next(made))
             elif self.rules.keep_pending:
                 pending = self.cluster.add_pod(
                     PodValues(
@@ -207,6 +226,19 @@ class Round:
             else:
                 self._note_added(change, decision, None)
         return self.rules.keep_pending or bool(assumed)
+
+    def _bind(self, pod: Incoming, row: int) -> tuple[tuple[StorageObject, StorageObject], ...]:
+        """Bind the volumes that a pod takes on a row, for the decisions to come; return what that changed."""
+        if not pod.info.claims:
+            return ()
+        changes = []
+        for after in bindings(pod, self.cluster, row, self.rules.binding):
+            shelf = self.cluster.objects.shelf(after)
+            before = shelf.get(after.metadata.namespace, after.metadata.name)
+            if before is not None:
+                changes.append((before, after))
+                self.cluster.put(after)
+        return tuple(changes)
 
     def _note_added(self, change: Change, decision: Decision, effect: Added | None) -> None:
         self._note(

@@ -5,7 +5,7 @@ the input; a table that has seen the bytes before knows the pod's shape without 
 """
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import field
@@ -16,7 +16,7 @@ from berth.objects.pods import Pod
 _ABSENT = msgspec.Raw(b"null")
 
 
-class _Slice(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True):
+class _Slice(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True, gc=False):
     pass
 
 
@@ -98,7 +98,7 @@ class ConditionSlice(_Slice):
 class ContainerStatusSlice(_Slice):
     """How often a container was restarted."""
 
-    restart_count: int = 0
+    restart_count: Annotated[int, msgspec.Meta(ge=0, lt=2**31)] = 0  # a column has no room for more
 
 
 class StatusSlice(_Slice):
@@ -127,6 +127,13 @@ class PodRecord(_Slice):
             if volume.ephemeral is _ABSENT:
                 volume.name = ""
         return _encoder.encode(self.spec)
+
+
+class PodItem(PodRecord):
+    """A pod in a file, with the words that tell it from objects of other kinds."""
+
+    kind: str = ""
+    api_version: str = ""
 
 
 _encoder = msgspec.json.Encoder()

@@ -73,7 +73,7 @@ class VolumeZone(FilterPlugin[VolumeZoneState]):
         return state
 
     def filter(self, state: VolumeZoneState, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
-        return state.codes[rows]
+        return state.of(rows)
 
     def reasons(self, state: VolumeZoneState, code: int) -> tuple[str, ...]:
         return (state.error(code) if code < FITS else REASON,)

@@ -1,1 +1,1 @@
-"""Where things are read from: snapshot files, forecasts, loads, profiles."""
+"""Where things are read from and written to: snapshots, forecasts, loads, profiles, scenarios and cases."""

@@ -44,8 +44,12 @@ class SourceError(BerthError):
     def __init__(self, mistakes: Sequence[RowMistake], n_more: int = 0) -> None:
         self.mistakes = tuple(mistakes)
         self.n_more = n_more
-        more = f"\nand {n_more} more" if n_more else ""
-        super().__init__("\n".join(map(str, self.mistakes)) + more)
+        super().__init__("\n".join(self.lines()))
+
+    def lines(self) -> list[str]:
+        """Return the message's lines."""
+        more = [f"and {self.n_more} more"] if self.n_more else []
+        return [*map(str, self.mistakes), *more]
 
 
 class Mistakes:
@@ -65,6 +69,10 @@ class Mistakes:
             self._shown.append(RowMistake(self._file, row, field, value, expected))
         else:
             self._n_more += 1
+
+    def lines(self) -> list[str]:
+        """Return what was collected as text."""
+        return SourceError(self._shown, self._n_more).lines() if self._shown else []
 
     def raise_any(self) -> None:
         """Raise what was collected, if anything was."""

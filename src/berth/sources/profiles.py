@@ -1,12 +1,13 @@
 """Profiles of services, from files."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from berth.module.loads import ServiceName
 from berth.module.profile import Intensity, ServiceProfile
 from berth.sources.fields import Fields
 from berth.sources.mistakes import Mistakes
-from berth.sources.rows import read_rows
+from berth.sources.rows import Row, read_rows
 
 PROFILE_FIELDS = ("namespace", "service", "intensity", "cpu", "memory")
 
@@ -20,9 +21,16 @@ def read_profiles(path: Path) -> dict[ServiceName, ServiceProfile]:
         With all mistakes of the file; two profiles of one service are one.
     """
     mistakes = Mistakes(str(path))
+    profiles = profiles_of(read_rows(path, mistakes), mistakes)
+    mistakes.raise_any()
+    return profiles
+
+
+def profiles_of(rows: Iterable[Row], mistakes: Mistakes) -> dict[ServiceName, ServiceProfile]:
+    """The profiles of these rows by service; what is wrong with them is noted."""
     first_places: dict[ServiceName, str] = {}
     profiles: dict[ServiceName, ServiceProfile] = {}
-    for row in read_rows(path, mistakes):
+    for row in rows:
         fields = Fields(row, mistakes)
         profile = _profile(fields)
         if profile is None:
@@ -31,7 +39,6 @@ def read_profiles(path: Path) -> dict[ServiceName, ServiceProfile]:
             fields.wrong("service", f"one profile a service: {first_places[profile.name]} has it already")
         first_places.setdefault(profile.name, row.place)
         profiles[profile.name] = profile
-    mistakes.raise_any()
     return profiles
 
 

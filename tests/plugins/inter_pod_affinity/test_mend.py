@@ -177,3 +177,12 @@ def test_pod_without_terms_of_its_own_is_constant() -> None:
     everywhere = np.ones(N_NODES, dtype=np.bool_)
     assert FILTERS["1.13"].batch(world.kept.filter_states[0], everywhere) is BatchKind.CONSTANT
     assert priority_of("1.13").batch(world.kept.score_states[0], everywhere) is BatchKind.CONSTANT
+
+
+def test_first_pod_at_all_brings_out_unreadable_terms() -> None:
+    bad = {"labelSelector": {"matchExpressions": [{"key": "app", "operator": "In"}]}, "topologyKey": "zone"}
+    world = History("1.13", a_pod("", "web", podAntiAffinity=required(bad)))
+    assert world.kept.fits.all()
+    world.step("assume", a_pod("", "db"), 0)
+    world.check()
+    assert not world.kept.fits.any()

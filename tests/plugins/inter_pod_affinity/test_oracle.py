@@ -1,6 +1,6 @@
 """Against the answers of kube-scheduler's own code, release by release.
 
-A line of the data is a case (of objects only what the plugins read) with the answers: ``predicate``, the nodes
+A line of the data is a case (of objects only what plugins read) with the answers: ``predicate``, the nodes
 that fail and why, or an error; ``priority``, scores of the feasible nodes, or an error; ``error``, where the
 release gave up after the predicate. An error's text is not compared: kube-scheduler's speaks of Go.
 """

@@ -88,6 +88,8 @@ class Required:
         Why the pod's own required affinity can't be read.
     shuns_all : bool
         The pod's required anti-affinity can't be read; up to 1.17 every node then fails it.
+    is_refused : bool
+        Up to 1.17: some of the pod's own terms can't be read; whether there are pods at all then matters.
     unreadable : str or None
         Why the pod's own terms can't be read (1.36).
     """
@@ -103,6 +105,7 @@ class Required:
     error: str | None = None
     own_error: str | None = None
     shuns_all: bool = False
+    is_refused: bool = False
     unreadable: str | None = None
 
     def count_own(self, terms: SpecTerms) -> None:
@@ -143,8 +146,7 @@ class Required:
     def moves_itself(self) -> bool:
         """Tell whether another pod of the shape could change the answers for the shape."""
         return (
-            self.own_error is not None
-            or self.shuns_all
+            self.is_refused
             or self.reaching.has_own()
             or (self.rules is not Rules.TODAY and self.reaching.is_refused(self.pod.spec_id))
             or any(company.includes_itself for company in self.companies)
@@ -165,6 +167,7 @@ class Required:
         # 1.13 and 1.17 read the terms when they come to the first pod.
         self.shuns_all = (alone or any_pods) and Kind.REQUIRED_ANTI_AFFINITY in terms.refused
         self.shuns_all |= alone and any(not term.topology_key for term in anti)
+        self.is_refused = self.own_error is not None or self.shuns_all or bool(terms.refused)
 
     def _company(self, terms: tuple[Term, ...], placed: BoolColumn) -> Company:
         watches = tuple(Watch(self.cluster, self.pod, term) for term in terms)

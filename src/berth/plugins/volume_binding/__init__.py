@@ -22,12 +22,13 @@ from berth.cluster.log import Changes
 from berth.framework.plugin import FITS, BatchKind, FilterPlugin
 from berth.framework.verdicts import Verdicts
 from berth.objects.selectors import SelectorError
-from berth.plugins.volume_binding.claims import SELECTED_NODE, PodClaims, selector_refused, tell_apart
+from berth.plugins.volume_binding.bindings import bindings
+from berth.plugins.volume_binding.claims import PodClaims, selector_refused, tell_apart
 from berth.plugins.volume_binding.matching import VolumeMatcher, asked_storage, provisionable
 from berth.plugins.volume_binding.reach import VolumeReach
-from berth.plugins.volume_binding.rules import BindingRules, SelectedNode
+from berth.plugins.volume_binding.rules import SELECTED_NODE, BindingRules, SelectedNode
 
-__all__ = ["BindingRules", "SelectedNode", "VolumeBinding", "VolumeBindingState"]
+__all__ = ["BindingRules", "SelectedNode", "VolumeBinding", "VolumeBindingState", "bindings"]
 
 NODE_CONFLICT = 1
 BIND_CONFLICT = 2
@@ -78,7 +79,7 @@ class VolumeBinding(FilterPlugin[VolumeBindingState]):
     def filter(
         self, state: VolumeBindingState, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0
     ) -> IntColumn:
-        return state.codes[rows]
+        return state.of(rows)
 
     def reasons(self, state: VolumeBindingState, code: int) -> tuple[str, ...]:
         if code < FITS:
@@ -138,10 +139,8 @@ def _judge_delayed(
 
 def _pins(claims: PodClaims, rules: BindingRules) -> dict[str, str]:
     """Return the node of each claim that will be provisioned on one, by the claim's name."""
-    if rules.selected_node is not SelectedNode.PINNED:
-        return {}
     return {
         claim.metadata.name: claim.metadata.annotations[SELECTED_NODE]
         for claim in claims.delayed
-        if SELECTED_NODE in claim.metadata.annotations
+        if rules.pins(claim.metadata.annotations)
     }

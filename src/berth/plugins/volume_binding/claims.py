@@ -12,10 +12,9 @@ from berth.objects.storage import (
     StorageClass,
     storage_class_of,
 )
-from berth.plugins.volume_binding.rules import BindingRules, SelectedNode
+from berth.plugins.volume_binding.rules import SELECTED_NODE, BindingRules, SelectedNode
 
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
-SELECTED_NODE = "volume.kubernetes.io/selected-node"
 
 
 @dataclass(slots=True)

@@ -36,6 +36,7 @@ class VolumeMatcher:
         for volume in volumes:
             self._by_class.setdefault(spec_class_of(volume), []).append(volume)
         self._taken: dict[str, RowNumbers] = {}
+        self._latest: list[tuple[PersistentVolume, RowNumbers]] = []
 
     def match(self, claim: PersistentVolumeClaim) -> BoolColumn:
         """Take a volume for a claim on every row that has one; return which rows have (bool[n_rows]).
@@ -47,6 +48,7 @@ class VolumeMatcher:
         berth.objects.selectors.SelectorError
             The claim's selector is none.
         """
+        self._latest = []
         open_rows = np.ones(self._reach.nodes.n_rows, dtype=np.bool_)
         found = np.zeros_like(open_rows)
         prebound, free = self._candidates(claim)
@@ -65,6 +67,10 @@ class VolumeMatcher:
             n_open -= len(fits)
         return found
 
+    def chosen_on(self, row: int) -> PersistentVolume | None:
+        """Return the volume that the latest claim took on a row, if any."""
+        return next((volume for volume, rows in self._latest if row in rows), None)
+
     def _take(self, volume: PersistentVolume, open_rows: BoolColumn) -> RowNumbers:
         rows = self._reach.of(volume)
         fits = rows[open_rows[rows]]
@@ -74,6 +80,7 @@ class VolumeMatcher:
             self._taken[volume.metadata.name] = np.concatenate((taken, fits))
         elif len(fits):
             self._taken[volume.metadata.name] = fits
+        self._latest.append((volume, fits))
         return fits
 
     def _candidates(

@@ -1,7 +1,10 @@
 """What releases have decided differently about volumes, as arguments."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
 
 
 class SelectedNode(Enum):
@@ -47,3 +50,7 @@ class BindingRules:
     available_only: bool = True
     provisions: bool = True
     sought_by_annotation: bool = False
+
+    def pins(self, annotations: Mapping[str, str]) -> bool:
+        """Tell whether a claim with such annotations will be provisioned on the node that it names."""
+        return self.selected_node is SelectedNode.PINNED and SELECTED_NODE in annotations
