@@ -3,6 +3,7 @@
 Source: 1.36, ``plugins/nodedeclaredfeatures`` and ``component-helpers/nodedeclaredfeatures/features``.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,26 @@ from berth.objects.pods import PodSpec
 
 RESTART_ALL = "RestartAllContainersOnContainerExits"
 USER_NAMESPACES = "UserNamespacesHostNetworkSupport"
+
+KNOWN = (
+    "ExtendWebSocketsToKubelet",
+    "InPlacePodLevelResourcesVerticalScaling",
+    "InPlacePodVerticalScalingInitContainers",
+    RESTART_ALL,
+    USER_NAMESPACES,
+)
+"""All features that 1.36 knows, sorted."""
+
+
+def read_features(declared: Sequence[str]) -> frozenset[str]:
+    """Return the known features of a list, as upstream reads it: it takes it to be sorted, and misses what is not."""
+    found, known = set(), list(KNOWN)
+    for feature in declared:
+        while known and known[0] < feature:
+            del known[0]
+        if known and known[0] == feature:
+            found.add(known.pop(0))
+    return frozenset(found)
 
 
 def needed_features(spec: PodSpec) -> frozenset[str]:
@@ -60,7 +81,7 @@ class NodeDeclaredFeatures(FilterPlugin[Needed]):
             return np.zeros(nodes.n_rows, dtype=np.int64)[rows]
         sets = nodes.feature_sets.items
         return by_interned(
-            nodes.features_id[rows], len(sets), lambda i: int(not state.features.issubset(sets[i]))
+            nodes.features_id[rows], len(sets), lambda i: int(not state.features <= read_features(sets[i]))
         )
 
     def reasons(self, state: Needed, code: int) -> tuple[str, ...]:
