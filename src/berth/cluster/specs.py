@@ -88,12 +88,7 @@ class SpecTable:
 
     def id_of_pod(self, pod: Pod) -> int:
         """Return the id of a decoded pod's spec, its node's name aside."""
-        spec, status = pod.spec, pod.status
-        if status.container_statuses or status.init_container_statuses or status.resources:
-            return self.id_of_record(record_of(pod))
-        if spec.node_name:
-            spec = msgspec.structs.replace(spec, node_name="")
-        return self.id(msgspec.json.encode(spec))
+        return self.id_of_record(record_of(pod))
 
     def held(self) -> dict[int, IntColumn]:
         """Return by resource id what each spec holds (int64[n_specs])."""
