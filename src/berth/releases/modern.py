@@ -56,7 +56,7 @@ def _filters() -> dict[str, FilterFactory]:
         "NodeUnschedulable": lambda options: NodeUnschedulable(
             compares=gate(options, "TaintTolerationComparisonOperators")
         ),
-        "NodeName": lambda options: NodeName(),
+        "NodeName": lambda options: NodeName(reason="node(s) didn't match the requested node name"),
         "TaintToleration": _tolerate_taints,
         "NodeAffinity": lambda options: NodeAffinity(),
         "NodePorts": lambda options: NodePorts(),
@@ -83,7 +83,7 @@ def _scores() -> dict[str, ScoreFactory]:
         ),
         "DynamicResources": lambda options: DynamicResourcesScore(),
         "NodeResourcesBalancedAllocation": lambda options: BalancedAllocation(MAXIMUM),
-        "ImageLocality": lambda options: ImageLocality(MAXIMUM),
+        "ImageLocality": lambda options: ImageLocality(MAXIMUM, all_images=True),
         "NodeResourcesFit/MostAllocated": lambda options: ResourcesScore(most_allocated, MAXIMUM),
         "NodeResourcesFit/RequestedToCapacityRatio": _requested_to_capacity_ratio,
     }
