@@ -6,7 +6,6 @@ Source: ``pkg/scheduler/apis/config/v1/default_plugins.go`` and ``pkg/features/k
 from collections.abc import Mapping
 
 from berth.cluster.modern_accounting import ModernAccounting
-from berth.plugins.dynamic_resources import DynamicResources, DynamicResourcesScore
 from berth.plugins.image_locality import ImageLocality
 from berth.plugins.inter_pod_affinity import InterPodAffinityPriority, MatchInterPodAffinity, Rules
 from berth.plugins.inter_pod_affinity.scoring import Unreadable
@@ -24,7 +23,9 @@ from berth.plugins.node_resources_score import (
     most_allocated,
 )
 from berth.plugins.node_unschedulable import NodeUnschedulable
+from berth.plugins.requested_to_capacity_ratio import table_of
 from berth.plugins.taint_toleration import PreferToleratedTaints, TolerateTaints
+from berth.plugins.unsupported import DYNAMIC_RESOURCES, GANG_SCHEDULING, DynamicResourcesScore
 from berth.releases.release import FilterFactory, Options, Release, ScoreFactory
 
 MAXIMUM = 100
@@ -62,8 +63,10 @@ def _filters() -> dict[str, FilterFactory]:
         "NodePorts": lambda options: NodePorts(),
         "NodeResourcesFit": lambda options: fit,
         "InterPodAffinity": lambda options: MatchInterPodAffinity(Rules.TODAY),
-        "DynamicResources": lambda options: DynamicResources(),
+        "DynamicResources": lambda options: DYNAMIC_RESOURCES,
         "NodeDeclaredFeatures": lambda options: NodeDeclaredFeatures(gate(options, "NodeDeclaredFeatures")),
+        # No filter upstream; a pod that has a group comes from a cluster where the gate is on.
+        "GangScheduling": lambda options: GANG_SCHEDULING,
     }
 
 
@@ -93,9 +96,11 @@ def _requested_to_capacity_ratio(options: Options) -> ResourcesScore | None:
     if options.ratio is None:
         return None
     # Scores of the shape go to 10.
-    points = tuple((point.utilization, point.score * (MAXIMUM // 10)) for point in options.ratio.points)
+    points = [(point.utilization, point.score * (MAXIMUM // 10)) for point in options.ratio.points]
     resources = tuple((name, weight or 1) for name, weight in options.ratio.resources)
-    return ResourcesScore(CapacityRatio(points), MAXIMUM, resources or CPU_AND_MEMORY, ratio=True)
+    return ResourcesScore(
+        CapacityRatio(table_of(points, MAXIMUM)), MAXIMUM, resources or CPU_AND_MEMORY, ratio=True
+    )
 
 
 _WEIGHTS = {

@@ -7,6 +7,7 @@ from typing import Any
 from berth.cluster.accounting import Accounting
 from berth.cluster.cluster import Cluster, Incoming
 from berth.framework.plugin import FilterPlugin, ScorePlugin
+from berth.framework.profile import NamedFilter, Profile, WeightedScore
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +126,15 @@ class Release:
     asks_all: bool = False
     gated_accounting: Callable[[Options], Accounting] | None = None
     refuses_empty: bool = True
+
+    def profile(self, options: Options) -> Profile:
+        """Make the default profile: what is on by default, with its weights."""
+        on, weights = self.default_filters(options), self.default_scores(options)
+        scores = {name: make(options) for name, make in self.scores.items() if name in weights}
+        return Profile(
+            tuple(NamedFilter(name, make(options)) for name, make in self.filters.items() if name in on),
+            tuple(WeightedScore(name, s, weights[name]) for name, s in scores.items() if s is not None),
+        )
 
     def accounting_for(self, options: Options) -> Accounting:
         """Return how pods are counted with the options' feature gates."""
