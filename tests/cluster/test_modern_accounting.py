@@ -12,7 +12,7 @@ from berth.cluster.modern_accounting import ModernAccounting
 from berth.objects.base import ResourceList
 from berth.objects.decode import decode
 from berth.objects.pod_records import decode_record
-from berth.objects.pods import Container, ContainerResizing, Pod, PodSpec, ResourceRequirements, Resizing
+from berth.objects.pods import Container, ContainerResizing, Pod, PodSpec, Resizing, ResourceRequirements
 
 MI = 1 << 20
 DEFAULT = (100, 200 * MI)

@@ -54,7 +54,8 @@ def test_an_open_rejection_gives_way_to_a_later_one() -> None:
 
 def test_names_are_what_all_plugins_name() -> None:
     found = asked(only("a", "b", "gone"), Says(), only("b", "gone", "c"))
-    assert (found.names, found.restricted_by) == ({"b", "gone"}, ("P0", "P2"))
+    assert found.names == {"b", "gone"}
+    assert found.restricted_by == ("P0", "P2")
     assert found.left_out == "node(s) didn't satisfy plugin(s) [P0 P2]"
     nodes = a_cluster(a_node("a"), a_node("b"), a_node("c")).nodes
     assert np.flatnonzero(found.asked(nodes)).tolist() == [1]

@@ -198,7 +198,7 @@ def modern_pods(draw: st.DrawFn) -> Pod:
     return with_spec(
         pod,
         overhead=draw(st.sampled_from([{}, {}, {"cpu": "100m"}])),
-        resources=None if requests is None else ResourceRequirements(requests=requests),
+        resources=None if requests is None else ResourceRequirements(requests={**requests}),
         host_network=draw(st.booleans()),
         host_users=draw(st.sampled_from([None, False])),
         volumes=draw(st.sampled_from([(), (Volume(name="v", image=ImageVolume(reference="r.local/a")),)])),
