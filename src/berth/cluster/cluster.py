@@ -286,7 +286,7 @@ class Cluster:
             uid=meta.uid,
             namespace_id=self.namespaces.id(meta.namespace or "default"),
             node_name_id=self.pods.node_names.id(node_name) if node_name else NONE,
-            spec_id=self.specs.id(record.spec_key()),
+            spec_id=self.specs.id_of_record(record),
             labels_id=self.labels_id(bytes(meta.labels)),
             owner_id=self._owner_id(bytes(meta.owner_references)),
             phase=_PHASE_OF_NAME.get(status.phase, 0),
