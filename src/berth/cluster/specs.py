@@ -24,6 +24,8 @@ class SpecInfo:
         What the pod asks for while it comes and holds while it is there (with its one of ``pods``).
     nonzero : (int, int)
         Milli-CPU and bytes as the priorities count them.
+    has_ephemeral : bool
+        Whether it has generic ephemeral volumes: their claims bear the pod's name.
     """
 
     spec: PodSpec
@@ -32,6 +34,7 @@ class SpecInfo:
     nonzero: tuple[int, int]
     host_ports: tuple[HostPort, ...]
     has_affinity: bool
+    has_ephemeral: bool
     claims: tuple[str, ...]
 
 
@@ -104,6 +107,7 @@ class SpecTable:
             nonzero=nonzero,
             host_ports=_host_ports(spec),
             has_affinity=_has_pod_affinity(spec),
+            has_ephemeral=any(v.ephemeral is not None for v in spec.volumes),
             claims=tuple(
                 v.persistent_volume_claim.claim_name for v in spec.volumes if v.persistent_volume_claim
             ),

@@ -23,6 +23,7 @@ from berth.plugins.selector_spread import SelectorSpread
 from berth.plugins.taint_toleration import PreferToleratedTaints, TolerateTaints
 from berth.plugins.volume_binding import VolumeBinding
 from berth.plugins.volume_zone import VolumeZone
+from berth.releases.counted_volumes import volume_counts_1_13
 from berth.releases.release import FilterFactory, Options, Release, ScoreFactory
 
 AVOID_PODS_WEIGHT = 10_000
@@ -31,6 +32,7 @@ _NO_EXECUTE = TolerateTaints(effects=("NoExecute",))
 
 
 def _filters_1_13() -> dict[str, FilterFactory]:
+    counts = volume_counts_1_13()
     return {
         "CheckNodeCondition": lambda options: CheckNodeCondition(),
         "GeneralPredicates": lambda options: AllOf((NodeResourcesFit(), NodePorts(), MatchNodeSelector())),
@@ -40,6 +42,10 @@ def _filters_1_13() -> dict[str, FilterFactory]:
         "NoDiskConflict": lambda options: NoDiskConflict(),
         "PodToleratesNodeTaints": lambda options: TolerateTaints(),
         "PodToleratesNodeNoExecuteTaints": lambda options: _NO_EXECUTE,
+        "MaxEBSVolumeCount": counts["MaxEBSVolumeCount"],
+        "MaxGCEPDVolumeCount": counts["MaxGCEPDVolumeCount"],
+        "MaxCSIVolumeCountPred": counts["MaxCSIVolumeCountPred"],
+        "MaxAzureDiskVolumeCount": counts["MaxAzureDiskVolumeCount"],
         "CheckVolumeBinding": lambda options: VolumeBinding(),
         "NoVolumeZoneConflict": lambda options: VolumeZone(),
         "CheckNodeMemoryPressure": lambda options: MEMORY_PRESSURE,
