@@ -20,6 +20,7 @@ from berth.plugins.resource_allocation import (
     most_requested,
 )
 from berth.plugins.selector_spread import SelectorSpread
+from berth.plugins.service_affinity import ServiceAffinity, ServiceAntiAffinity
 from berth.plugins.taint_toleration import PreferToleratedTaints, TolerateTaints
 from berth.plugins.volume_binding import VolumeBinding
 from berth.plugins.volume_zone import VolumeZone
@@ -42,6 +43,7 @@ def _filters_1_13() -> dict[str, FilterFactory]:
         "NoDiskConflict": lambda options: NoDiskConflict(),
         "PodToleratesNodeTaints": lambda options: TolerateTaints(),
         "PodToleratesNodeNoExecuteTaints": lambda options: _NO_EXECUTE,
+        "CheckServiceAffinity": lambda options: ServiceAffinity(options.service_affinity_labels),
         "MaxEBSVolumeCount": counts["MaxEBSVolumeCount"],
         "MaxGCEPDVolumeCount": counts["MaxGCEPDVolumeCount"],
         "MaxCSIVolumeCountPred": counts["MaxCSIVolumeCountPred"],
@@ -67,6 +69,11 @@ def _scores_1_13() -> dict[str, ScoreFactory]:
         "NodeAffinityPriority": lambda options: PreferMatchingNodes(top),
         "TaintTolerationPriority": lambda options: PreferToleratedTaints(top),
         "MostRequestedPriority": lambda options: ResourceAllocation(most_requested, top),
+        "ServiceAntiAffinity": lambda options: (
+            ServiceAntiAffinity(options.service_anti_affinity_label, top)
+            if options.service_anti_affinity_label
+            else None
+        ),
     }
 
 
