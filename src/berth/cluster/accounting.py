@@ -25,6 +25,10 @@ Amounts = dict[str, int]
 class Accounting(Protocol):
     """How a release counts the resources of a pod."""
 
+    @property
+    def reads_status(self) -> bool:
+        """Whether what a pod's status says of resources counts (`berth.objects.pods.Resizing`)."""
+
     def asked(self, spec: PodSpec) -> Amounts:
         """Return what a pod that is to be placed asks for, by resource."""
 
@@ -34,9 +38,17 @@ class Accounting(Protocol):
     def nonzero(self, spec: PodSpec) -> tuple[int, int]:
         """Return the milli-CPU and memory bytes that priorities count, defaults for silent containers included."""
 
+    def scored(self, spec: PodSpec) -> Amounts:
+        """Return what the priorities take a pod that is to be placed to ask for, by resource."""
+
+    def lasting(self, spec: PodSpec) -> tuple[Container, ...]:
+        """Return the containers that run as long as the pod does: those that keep their host ports."""
+
 
 class LegacyAccounting:
     """1.7 to 1.17."""
+
+    reads_status = False
 
     def asked(self, spec: PodSpec) -> Amounts:
         """Sum over the containers, at least the largest init container, for each resource."""
@@ -59,6 +71,15 @@ class LegacyAccounting:
             sum(milli_value(r[CPU]) if CPU in r else DEFAULT_MILLI_CPU for r in requests),
             sum(value(r[MEMORY]) if MEMORY in r else DEFAULT_MEMORY for r in requests),
         )
+
+    def scored(self, spec: PodSpec) -> Amounts:
+        """Count cpu and memory like those of pods that are there, all else as it is asked for."""
+        milli_cpu, memory = self.nonzero(spec)
+        return self.asked(spec) | {CPU: milli_cpu, MEMORY: memory}
+
+    def lasting(self, spec: PodSpec) -> tuple[Container, ...]:
+        """Return the containers."""
+        return spec.containers
 
 
 def amounts(resources: Mapping[str, Quantity]) -> Amounts:

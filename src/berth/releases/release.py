@@ -69,6 +69,10 @@ class Release:
         The names of those that are on by default, with the options' feature gates.
     default_scores : callable
         Priority name to weight, likewise.
+    gated_accounting : callable or None
+        Makes the accounting where feature gates change it.
+    refuses_empty : bool
+        Whether a cluster without nodes is an error, and not a cluster of which none fits.
     """
 
     name: str
@@ -79,3 +83,9 @@ class Release:
     scores: Mapping[str, ScoreFactory]
     default_filters: Callable[[Options], frozenset[str]]
     default_scores: Callable[[Options], dict[str, int]]
+    gated_accounting: Callable[[Options], Accounting] | None = None
+    refuses_empty: bool = True
+
+    def accounting_for(self, options: Options) -> Accounting:
+        """Return how pods are counted with the options' feature gates."""
+        return self.gated_accounting(options) if self.gated_accounting else self.accounting

@@ -4,6 +4,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from berth.cluster.accounting import Accounting
 from berth.cluster.cluster import Cluster
 from berth.cluster.objects import NamedObject
 from berth.objects.base import KubernetesStruct
@@ -23,6 +24,8 @@ from berth.objects.storage import (
 from berth.objects.workloads import Namespace, ReplicaSet, ReplicationController, Service, StatefulSet
 from berth.releases.release import LabelRule, Options, RatioShape, Release, ShapePoint
 from berth.scheduling.answer import answer
+
+NO_NODES = "no nodes available to schedule pods"
 
 Raws = tuple[msgspec.Raw, ...]
 
@@ -123,15 +126,16 @@ def answer_case(line: bytes, release: Release) -> dict[str, Any]:
     """
     case = decode(line, Case)
     head = {"id": case.id, "version": release.version}
-    cluster = cluster_of(case, release)
+    options = case.options.options()
+    cluster = cluster_of(case, release.accounting_for(options))
     if not case.nodes:
-        return head | {"error": "no nodes available to schedule pods"}
-    return head | answer(release, cluster, cluster.incoming(_in_default(case.pod)), case.options.options())
+        return head | {"error" if release.refuses_empty else "message": NO_NODES}
+    return head | answer(release, cluster, cluster.incoming(_in_default(case.pod)), options)
 
 
-def cluster_of(case: Case, release: Release) -> Cluster:
+def cluster_of(case: Case, accounting: Accounting) -> Cluster:
     """Put a case's objects into a cluster. Objects without a namespace are in ``default``."""
-    cluster = Cluster(release.accounting)
+    cluster = Cluster(accounting)
     for node in case.nodes:
         cluster.put_node(node)
     records = map(decode_record, case.pods)
