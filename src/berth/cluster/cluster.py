@@ -214,7 +214,10 @@ class Cluster:
             np.add.at(self.requested.of(resource_id), at, held[spec_ids])
         for column, amounts in zip(self._nonzero, self.specs.nonzero(), strict=True):
             np.add.at(column.values, at, amounts[spec_ids])
-        for spec_id in np.unique(spec_ids).tolist():
+        for spec_id in sorted(set(spec_ids.tolist())):
+            info = self.specs[spec_id]
+            if not (info.host_ports or info.has_affinity):
+                continue
             self._count_rest(spec_id, pods[spec_ids == spec_id].tolist(), at[spec_ids == spec_id].tolist())
         self.log.everything()
 

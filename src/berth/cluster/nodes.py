@@ -13,7 +13,9 @@ from berth.objects.base import ObjectMeta, ResourceList
 from berth.objects.nodes import ContainerImage, Node, NodeCondition, NodeSpec, NodeStatus, Taint
 from berth.objects.quantities import format_quantity
 
-KEPT_ANNOTATIONS = frozenset(("scheduler.alpha.kubernetes.io/preferAvoidPods",))
+PREFER_AVOID_PODS = "scheduler.alpha.kubernetes.io/preferAvoidPods"
+"""The annotation of a node that names controllers whose pods had better go elsewhere."""
+KEPT_ANNOTATIONS = frozenset((PREFER_AVOID_PODS,))
 """The annotations of nodes that scheduling reads; the others take much memory."""
 
 VOLUME_LIMIT_PREFIX = "attachable-volumes-"
@@ -72,6 +74,7 @@ class NodeTable:
         self.image_sets: Interner[tuple[ContainerImage, ...]] = Interner()
         self.feature_sets: Interner[tuple[str, ...]] = Interner()
         self.volume_limit_sets: Interner[tuple[tuple[str, int], ...]] = Interner()
+        self.avoidances: Interner[str] = Interner()
         self._metas: list[ObjectMeta] = []
         self._row_of: dict[str, int] = {}
         self._free: list[int] = []
@@ -82,6 +85,7 @@ class NodeTable:
         self._images = GrowingArray(np.int32)
         self._features = GrowingArray(np.int32)
         self._volume_limits = GrowingArray(np.int32)
+        self._avoidances = GrowingArray(np.int32)
         self._rank: IntColumn | None = None
 
     def __len__(self) -> int:
@@ -128,6 +132,11 @@ class NodeTable:
         return self._volume_limits.values
 
     @property
+    def avoidance_id(self) -> IdColumn:
+        """Each node's annotation `PREFER_AVOID_PODS`, as ids of `avoidances` (empty where it is absent)."""
+        return self._avoidances.values
+
+    @property
     def rank(self) -> IntColumn:
         """Each row's place among all rows in the order of names (int64[n_rows]): the node order of ties."""
         if self._rank is None:
@@ -162,6 +171,9 @@ class NodeTable:
         self._conditions.values[row] = self.condition_sets.id(node.status.conditions)
         self._images.values[row] = self.image_sets.id(node.status.images)
         self._features.values[row] = self.feature_sets.id(node.status.declared_features)
+        self._avoidances.values[row] = self.avoidances.id(
+            node.metadata.annotations.get(PREFER_AVOID_PODS, "")
+        )
         return row
 
     def remove(self, name: str) -> int:
@@ -215,6 +227,7 @@ class NodeTable:
             for column in (
                 self._alive, self._unschedulable, self._taints, self._conditions, self._images, self._features,
                 self._volume_limits,
+                self._avoidances,
             ):  # fmt: skip
                 column.grow_to(row + 1)
             self.allocatable.grow_to(row + 1)

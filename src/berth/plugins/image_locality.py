@@ -1,11 +1,11 @@
-"""A node that has the pod's images already is better, the more bytes of them it has: ImageLocality.
+"""ImageLocality, formerly ImageLocalityPriority: the more of the pod's images lie on the node already, the better.
 
-An image counts for less where few nodes have it, so that not all pods of a kind go to the same few. Of an image that has
-different sizes on nodes the first node's holds for all, as in upstream's cache. Source: 1.36,
-``plugins/imagelocality/image_locality.go``.
+Source: ``priorities/image_locality.go`` of 1.10, 1.13 and 1.17, ``plugins/imagelocality/image_locality.go`` of 1.36, and
+``addNodeImageStates`` of the cache.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,46 +14,88 @@ from berth.cluster.arrays import ALL_ROWS, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.log import Changes
 from berth.framework.plugin import BatchKind, ScorePlugin
-from berth.objects.pods import PodSpec
 
-MEBIBYTE = 1 << 20
-LEAST = 23 * MEBIBYTE
-"""What the sum of images has to exceed to count at all. [bytes]"""
-MOST = 1000 * MEBIBYTE
-"""From where on more does not count. [bytes]"""
+MEGABYTE = 1024 * 1024
+MIN_BYTES, MAX_BYTES = 23 * MEGABYTE, 1000 * MEGABYTE
+ABSENT = -1
+
+
+class ImageRule(Enum):
+    """What an image on a node counts."""
+
+    OWN_SIZE = "up to 1.10: its size there, if the pod names it as the node does"
+    SPREAD = (
+        "since 1.12: its size on the first node, times the share of nodes that have it; no tag means latest"
+    )
+
+
+@dataclass(slots=True)
+class ImageIndex:
+    """Which distinct image sets of nodes have an image: name to (set, bytes). Sets are read once."""
+
+    last_counts: bool
+    n_read: int = 0
+    sizes: dict[str, dict[int, int]] = field(default_factory=dict)
+
+    def of(self, cluster: Cluster, image: str) -> IntColumn:
+        """Return an image's bytes on every row, `ABSENT` where it is not (int64[n_rows])."""
+        sets = cluster.nodes.image_sets.items
+        for number in range(self.n_read, len(sets)):
+            for found in sets[number]:
+                for name in found.names:
+                    within = self.sizes.setdefault(name, {})
+                    # A name that is on the node twice: 1.10 takes the last, later releases the first.
+                    if self.last_counts or number not in within:
+                        within[number] = found.size_bytes
+        self.n_read = len(sets)
+        per_set = np.full(len(sets), ABSENT, dtype=np.int64)
+        within = self.sizes.get(image, {})
+        per_set[list(within)] = list(within.values())
+        column: IntColumn = np.where(cluster.nodes.alive, per_set[cluster.nodes.images_id], ABSENT)
+        return column
 
 
 @dataclass(frozen=True, slots=True)
 class ImageLocality(ScorePlugin[IntColumn]):
-    """Scores the bytes of the pod's images that a node has, each scaled by the share of nodes that have it.
+    """Score the bytes of the pod's images that the node has: 0 up to 23 MB, ``maximum`` from 1000 MB.
 
     Attributes
     ----------
-    init_containers, volumes : bool
-        Whether images of init containers, and those mounted as volumes, count.
-    per_container : bool
-        Whether `MOST` holds for each container, and not for the pod.
+    all_images : bool
+        Images of init containers and those mounted as volumes count as well, and the 1000 MB are for each container,
+        init containers included (1.36).
     """
 
     maximum: int
-    init_containers: bool = True
-    volumes: bool = True
-    per_container: bool = True
+    rule: ImageRule = ImageRule.SPREAD
+    all_images: bool = False
 
     name = "ImageLocality"
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> IntColumn:
+        nodes = cluster.nodes
+        own_size = self.rule is ImageRule.OWN_SIZE
+        index: ImageIndex = cluster.derived.setdefault(("ImageLocality", own_size), ImageIndex(own_size))
+        total = np.zeros(nodes.n_rows, dtype=np.int64)
         spec = pod.info.spec
-        sums = np.zeros(cluster.nodes.n_rows, dtype=np.int64)
-        index = ImageIndex.of(cluster)
-        for image in self._images(spec):
-            rows, size = index.find(cluster, image)
-            share = len(rows) / len(cluster.nodes) if len(rows) else 0.0
-            sums[rows] += int(float(size) * share)
-        n_containers = len(spec.containers) + (len(spec.init_containers) if self.init_containers else 0)
-        return locality_score(sums, MOST * (n_containers if self.per_container else 1), self.maximum)
+        images = [container.image for container in spec.containers]
+        max_bytes = MAX_BYTES
+        if self.all_images:
+            images += [container.image for container in spec.init_containers]
+            max_bytes *= len(images)
+            images += [volume.image.reference for volume in spec.volumes if volume.image]
+        for image in images if own_size else map(normalized_name, images):
+            size = index.of(cluster, image)
+            has = size != ABSENT
+            if own_size:
+                total[has] += size[has]
+            elif has.any():
+                spread = float(np.count_nonzero(has)) / float(len(nodes))
+                total[has] += int(float(size[np.argmax(has)]) * spread)
+        return self._scaled(total, max_bytes)
 
     def mend(self, state: IntColumn, changes: Changes) -> Rows | None:
+        # An image that comes to one node is worth more on all of them.
         return None if changes.nodes else np.empty(0, dtype=np.intp)
 
     def score(self, state: IntColumn, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
@@ -62,56 +104,16 @@ class ImageLocality(ScorePlugin[IntColumn]):
     def batch(self, state: IntColumn, feasible: NDArray[np.bool_]) -> BatchKind:
         return BatchKind.CONSTANT
 
-    def _images(self, spec: PodSpec) -> list[str]:
-        images = [container.image for container in spec.containers]
-        if self.init_containers:
-            images += [container.image for container in spec.init_containers]
-        if self.volumes:
-            images += [volume.image.reference for volume in spec.volumes if volume.image]
-        return [normalized(image) for image in images]
+    def _scaled(self, total: IntColumn, max_bytes: int) -> IntColumn:
+        if not max_bytes:
+            return np.zeros_like(total)
+        scaled = self.maximum * (np.clip(total, MIN_BYTES, max_bytes) - MIN_BYTES) // (max_bytes - MIN_BYTES)
+        if self.rule is ImageRule.OWN_SIZE:
+            # Anything within the range counts 1 more.
+            scaled += (total >= MIN_BYTES) & (total < MAX_BYTES)
+        return scaled
 
 
-def locality_score(sums: IntColumn, most: int, maximum: int) -> IntColumn:
-    """Scale sums of bytes from 0 (`LEAST` or less) to ``maximum`` (``most`` or more); a pod of no containers gets 0.
-
-    Parameters
-    ----------
-    sums : int64[n_rows]
-        [bytes]
-    """
-    if most <= LEAST:
-        return np.zeros_like(sums)
-    score: IntColumn = maximum * (np.clip(sums, LEAST, most) - LEAST) // (most - LEAST)
-    return score
-
-
-def normalized(image: str) -> str:
-    """Return an image's name with the tag ``latest`` if it has none."""
+def normalized_name(image: str) -> str:
+    """Return an image's name with the tag ``latest`` if it has none; the port of a registry is no tag."""
     return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"
-
-
-class ImageIndex:
-    """For every distinct list of images that nodes have, the sizes by name."""
-
-    def __init__(self) -> None:
-        self._sizes: list[dict[str, int]] = []
-
-    @classmethod
-    def of(cls, cluster: Cluster) -> "ImageIndex":
-        """Return the cluster's index, up to date."""
-        index: ImageIndex = cluster.derived.setdefault((cls,), cls())
-        for images in cluster.nodes.image_sets.items[len(index._sizes) :]:
-            # Of an image that is listed twice the first size counts.
-            listed = [(name, image.size_bytes) for image in images for name in image.names]
-            index._sizes.append(dict(reversed(listed)))
-        return index
-
-    def find(self, cluster: Cluster, image: str) -> tuple[NDArray[np.intp], int]:
-        """Return the rows of the nodes that have an image, and its size. [bytes]"""
-        nodes = cluster.nodes
-        found = np.array([image in sizes for sizes in self._sizes], dtype=np.bool_)
-        if not found.any():
-            return np.empty(0, dtype=np.intp), 0
-        rows = np.flatnonzero(found[nodes.images_id] & nodes.alive)
-        size = self._sizes[nodes.images_id[rows[0]]][image] if len(rows) else 0
-        return rows, size

@@ -1,7 +1,7 @@
 """Which nodes a pod names by their labels: NodeAffinity, formerly MatchNodeSelector and NodeAffinityPriority.
 
-Source: 1.13, ``predicates.go`` (``podMatchesNodeSelectorAndAffinityTerms``) and ``priorities/node_affinity.go``; 1.36,
-``plugins/nodeaffinity/node_affinity.go``.
+Source: 1.10 to 1.17, ``predicates.go`` (``podMatchesNodeSelectorAndAffinityTerms``) and ``priorities/node_affinity.go``;
+1.36, ``plugins/nodeaffinity/node_affinity.go``.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,12 @@ from numpy.typing import NDArray
 from berth.cluster.arrays import ALL_ROWS, BoolColumn, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.log import Changes
-from berth.framework.node_selection import NAME_FIELD, matches_node_selector, matches_term
+from berth.framework.node_selection import (
+    NAME_FIELD,
+    matches_expressions,
+    matches_node_selector,
+    matches_term,
+)
 from berth.framework.normalize import scale_to_maximum
 from berth.framework.plugin import FITS, BatchKind, FilterPlugin, Rejection, ScorePlugin
 from berth.objects.pods import NodeSelector, NodeSelectorTerm, PreferredSchedulingTerm
@@ -22,8 +27,15 @@ from berth.objects.selectors import SelectorError, from_map, from_node_expressio
 
 @dataclass(frozen=True, slots=True)
 class MatchNodeSelector(FilterPlugin[BoolColumn]):
-    """The node has the labels of ``nodeSelector`` and meets one term of the required node affinity."""
+    """The node has the labels of ``nodeSelector`` and meets one term of the required node affinity.
 
+    Attributes
+    ----------
+    match_fields : bool
+        Whether terms may ask for fields, and one that is refused harms no other (since 1.11).
+    """
+
+    match_fields: bool = True
     reason: str = "node(s) didn't match node selector"
 
     name = "NodeAffinity"
@@ -33,7 +45,8 @@ class MatchNodeSelector(FilterPlugin[BoolColumn]):
         matches = cluster.nodes.labels.matches(from_map(spec.node_selector))
         affinity = spec.affinity.node_affinity if spec.affinity else None
         if affinity and affinity.required is not None:
-            matches &= matches_node_selector(cluster.nodes, affinity.required)
+            match = matches_node_selector if self.match_fields else matches_expressions
+            matches &= match(cluster.nodes, affinity.required)
         return matches
 
     def mend(self, state: BoolColumn, changes: Changes) -> Rows | None:
@@ -142,8 +155,8 @@ class PreferMatchingNodes(ScorePlugin[Preference]):
     Attributes
     ----------
     with_fields : bool
-        Whether terms may ask for fields, and one without anything matches no node (1.36); 1.13 looks at their
-        expressions only.
+        Whether terms may ask for fields, and one without anything matches no node (1.36). Up to 1.17 only
+        expressions count.
     added : tuple of PreferredSchedulingTerm
         Terms that count for every pod (``addedAffinity``).
     """

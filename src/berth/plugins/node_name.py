@@ -1,39 +1,48 @@
-"""Is it the node that the pod's ``spec.nodeName`` names, if it names one? NodeName, formerly HostName."""
+"""Is this the node that the pod names? HostName."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.cluster.arrays import ALL_ROWS, IntColumn, Rows
+from berth.cluster.arrays import ALL_ROWS, NONE, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.log import Changes
 from berth.framework.plugin import FITS, BatchKind, FilterPlugin
 
 
 @dataclass(frozen=True, slots=True)
-class NodeName(FilterPlugin[IntColumn]):
-    """The node has the name that the pod asks for."""
+class NamedNode:
+    """The row that the pod asks for by name; `NONE` with a name stands for a node that is not known."""
 
-    reason: str = "node(s) didn't match the requested node name"
+    cluster: Cluster
+    is_asked: bool
+    row: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeName(FilterPlugin[NamedNode]):
+    """A pod that names its node fits there and nowhere else."""
+
+    reason: str = "node(s) didn't match the requested hostname"
 
     name = "NodeName"
 
-    def prepare(self, pod: Incoming, cluster: Cluster) -> IntColumn:
-        codes = np.full(cluster.nodes.n_rows, int(bool(pod.node_name)), dtype=np.int64)
-        row = cluster.nodes.row(pod.node_name)
-        if row >= 0:
-            codes[row] = FITS
-        return codes
+    def prepare(self, pod: Incoming, cluster: Cluster) -> NamedNode:
+        return NamedNode(cluster, is_asked=bool(pod.node_name), row=cluster.nodes.row(pod.node_name))
 
-    def mend(self, state: IntColumn, changes: Changes) -> Rows | None:
-        return np.empty(0, dtype=np.intp)  # A node that comes or goes makes all states anew.
+    def filter(self, state: NamedNode, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
+        codes = np.full(state.cluster.nodes.n_rows, int(state.is_asked), dtype=np.int64)
+        if state.row != NONE:
+            codes[state.row] = FITS
+        return codes[rows]
 
-    def filter(self, state: IntColumn, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
-        return state[rows].copy()
-
-    def reasons(self, state: IntColumn, code: int) -> tuple[str, ...]:
+    def reasons(self, state: NamedNode, code: int) -> tuple[str, ...]:
         return (self.reason,) if code != FITS else ()
 
-    def batch(self, state: IntColumn, feasible: NDArray[np.bool_]) -> BatchKind:
+    def mend(self, state: NamedNode, changes: Changes) -> Rows | None:
+        # Nodes that come and go reset everything; a name does not change.
+        return np.empty(0, dtype=np.intp)
+
+    def batch(self, state: NamedNode, feasible: NDArray[np.bool_]) -> BatchKind:
         return BatchKind.CONSTANT

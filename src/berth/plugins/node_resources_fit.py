@@ -1,6 +1,6 @@
 """Does the node have room for what the pod asks for? NodeResourcesFit, formerly PodFitsResources.
 
-Source: 1.13, ``algorithm/predicates/predicates.go``, ``PodFitsResources`` and ``GetResourceRequest``; 1.36,
+Source: 1.10 to 1.17, ``algorithm/predicates/predicates.go``, ``PodFitsResources`` and ``GetResourceRequest``; 1.36,
 ``plugins/noderesources/fit.go``.
 """
 
@@ -9,13 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.cluster.accounting import BASE_RESOURCES, PODS
+from berth.cluster.accounting import BASE_RESOURCES, CPU, EPHEMERAL_STORAGE, MEMORY, PODS
 from berth.cluster.arrays import ALL_ROWS, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.framework.plugin import BatchKind, FilterPlugin
 
-_N_ALWAYS = 3
-"""cpu, memory, ephemeral storage: checked even where the pod asks for none of one of them."""
 _PODS_ID = BASE_RESOURCES.index(PODS)
 
 
@@ -33,6 +31,8 @@ class NodeResourcesFit(FilterPlugin[Fit]):
 
     Attributes
     ----------
+    always : tuple of resource name
+        What is checked even where the pod asks for none of it, as long as it asks for anything.
     asked_only : bool
         A resource of which the pod asks for nothing does no harm, overcommitted as it may be (1.36).
     too_many_pods : str
@@ -41,6 +41,7 @@ class NodeResourcesFit(FilterPlugin[Fit]):
         Extended resources, and prefixes of their names up to the slash, that are left to others.
     """
 
+    always: tuple[str, ...] = (CPU, MEMORY, EPHEMERAL_STORAGE)
     asked_only: bool = False
     too_many_pods: str = "Insufficient pods"
     ignored: frozenset[str] = frozenset()
@@ -49,16 +50,18 @@ class NodeResourcesFit(FilterPlugin[Fit]):
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> Fit:
         asked, held = pod.info.asked, pod.info.held
+        always = [cluster.resources.id(name) for name in self.always]
         scalars = sorted(
-            (i for i in asked if i >= len(BASE_RESOURCES)), key=cluster.resources.items.__getitem__
+            (i for i in asked if i >= len(BASE_RESOURCES) and i not in always),
+            key=cluster.resources.items.__getitem__,
         )
         checks = [(_PODS_ID, 1, 1)]
         # A pod that asks for nothing at all fits even on an overcommitted node; one that asks for a little of one
         # resource needs the others not to be overcommitted either.
-        if scalars or any(asked.get(i, 0) for i in range(_N_ALWAYS)):
+        if scalars or any(asked.get(i, 0) for i in always):
             checks += [
                 (i, asked.get(i, 0), held.get(i, 0))
-                for i in (*range(_N_ALWAYS), *scalars)
+                for i in (*always, *scalars)
                 if not (self.asked_only and asked.get(i, 0) == 0)
                 and not self._ignores(cluster.resources.items[i])
             ]

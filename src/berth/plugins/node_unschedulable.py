@@ -1,4 +1,7 @@
-"""Is the node cordoned (``spec.unschedulable``)? NodeUnschedulable, formerly CheckNodeUnschedulable."""
+"""Is the node open to new pods? NodeUnschedulable, formerly CheckNodeUnschedulable.
+
+Source: ``algorithm/predicates/predicates.go`` of 1.10, 1.13 and 1.17, ``plugins/nodeunschedulable`` of 1.36.
+"""
 
 from dataclasses import dataclass
 
@@ -11,28 +14,30 @@ from berth.framework.plugin import FITS, BatchKind, FilterPlugin
 from berth.objects.nodes import Taint
 from berth.objects.taints import tolerated
 
-TAINT = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
-"""Who tolerates it may go to a cordoned node, whether or not the node has it."""
+UNSCHEDULABLE_TAINT = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
 
 @dataclass(frozen=True, slots=True)
 class Cordon:
-    """Whether cordons keep the pod away."""
+    """The cluster, and whether the pod goes to cordoned nodes as well."""
 
     cluster: Cluster
-    concerns: bool
+    is_tolerated: bool
 
 
 @dataclass(frozen=True, slots=True)
 class NodeUnschedulable(FilterPlugin[Cordon]):
-    """The node is not cordoned, or the pod does not mind.
+    """The node is not cordoned.
 
     Attributes
     ----------
+    tolerable : bool
+        Whether a pod that tolerates the taint of cordoned nodes is let through (since 1.11).
     compares : bool
-        Whether tolerations may compare numbers (gate TaintTolerationComparisonOperators).
+        Whether tolerations may compare numbers (1.36, gate TaintTolerationComparisonOperators).
     """
 
+    tolerable: bool = True
     compares: bool = False
     reason: str = "node(s) were unschedulable"
 
@@ -40,10 +45,13 @@ class NodeUnschedulable(FilterPlugin[Cordon]):
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> Cordon:
         tolerations = pod.info.spec.tolerations
-        return Cordon(cluster, concerns=not tolerated(tolerations, TAINT, compares=self.compares))
+        return Cordon(
+            cluster, self.tolerable and tolerated(tolerations, UNSCHEDULABLE_TAINT, compares=self.compares)
+        )
 
     def filter(self, state: Cordon, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
-        return (state.cluster.nodes.unschedulable[rows] & state.concerns).astype(np.int64)
+        cordoned = state.cluster.nodes.unschedulable[rows]
+        return (cordoned & (not state.is_tolerated)).astype(np.int64)
 
     def reasons(self, state: Cordon, code: int) -> tuple[str, ...]:
         return (self.reason,) if code != FITS else ()

@@ -24,7 +24,9 @@ from berth.plugins.node_resources_score import (
     most_allocated,
 )
 from berth.plugins.node_unschedulable import NodeUnschedulable
+from berth.plugins.pod_topology_spread import SpreadFilter, SpreadScore
 from berth.plugins.taint_toleration import PreferToleratedTaints, TolerateTaints
+from berth.releases.counted_volumes import volume_limits_1_36
 from berth.releases.release import FilterFactory, Options, Release, ScoreFactory
 
 MAXIMUM = 100
@@ -56,11 +58,13 @@ def _filters() -> dict[str, FilterFactory]:
         "NodeUnschedulable": lambda options: NodeUnschedulable(
             compares=gate(options, "TaintTolerationComparisonOperators")
         ),
-        "NodeName": lambda options: NodeName(),
+        "NodeName": lambda options: NodeName(reason="node(s) didn't match the requested node name"),
         "TaintToleration": _tolerate_taints,
         "NodeAffinity": lambda options: NodeAffinity(),
         "NodePorts": lambda options: NodePorts(),
         "NodeResourcesFit": lambda options: fit,
+        "NodeVolumeLimits": lambda options: volume_limits_1_36(),
+        "PodTopologySpread": lambda options: SpreadFilter(),
         "InterPodAffinity": lambda options: MatchInterPodAffinity(Rules.TODAY),
         "DynamicResources": lambda options: DynamicResources(),
         "NodeDeclaredFeatures": lambda options: NodeDeclaredFeatures(gate(options, "NodeDeclaredFeatures")),
@@ -74,6 +78,7 @@ def _scores() -> dict[str, ScoreFactory]:
         ),
         "NodeAffinity": lambda options: PreferMatchingNodes(MAXIMUM, with_fields=True),
         "NodeResourcesFit": lambda options: ResourcesScore(least_allocated, MAXIMUM),
+        "PodTopologySpread": lambda options: SpreadScore(MAXIMUM),
         "InterPodAffinity": lambda options: InterPodAffinityPriority(
             rules=Rules.TODAY,
             maximum=MAXIMUM,
@@ -83,7 +88,7 @@ def _scores() -> dict[str, ScoreFactory]:
         ),
         "DynamicResources": lambda options: DynamicResourcesScore(),
         "NodeResourcesBalancedAllocation": lambda options: BalancedAllocation(MAXIMUM),
-        "ImageLocality": lambda options: ImageLocality(MAXIMUM),
+        "ImageLocality": lambda options: ImageLocality(MAXIMUM, all_images=True),
         "NodeResourcesFit/MostAllocated": lambda options: ResourcesScore(most_allocated, MAXIMUM),
         "NodeResourcesFit/RequestedToCapacityRatio": _requested_to_capacity_ratio,
     }
@@ -102,6 +107,7 @@ _WEIGHTS = {
     "TaintToleration": 3,
     "NodeAffinity": 2,
     "NodeResourcesFit": 1,
+    "PodTopologySpread": 2,
     "InterPodAffinity": 2,
     "DynamicResources": 2,
     "NodeResourcesBalancedAllocation": 1,

@@ -7,6 +7,7 @@ import msgspec
 from berth.cluster.accounting import Accounting
 from berth.cluster.cluster import Cluster
 from berth.cluster.objects import NamedObject
+from berth.errors import InputError
 from berth.objects.base import KubernetesStruct
 from berth.objects.decode import decode
 from berth.objects.nodes import Node
@@ -24,8 +25,6 @@ from berth.objects.storage import (
 from berth.objects.workloads import Namespace, ReplicaSet, ReplicationController, Service, StatefulSet
 from berth.releases.release import LabelRule, Options, RatioShape, Release, ShapePoint
 from berth.scheduling.answer import answer
-
-NO_NODES = "no nodes available to schedule pods"
 
 Raws = tuple[msgspec.Raw, ...]
 
@@ -126,11 +125,12 @@ def answer_case(line: bytes, release: Release) -> dict[str, Any]:
     """
     case = decode(line, Case)
     head = {"id": case.id, "version": release.version}
-    options = case.options.options()
-    cluster = cluster_of(case, release.accounting_for(options))
-    if not case.nodes:
-        return head | {"error" if release.refuses_empty else "message": NO_NODES}
-    return head | answer(release, cluster, cluster.incoming(_in_default(case.pod)), options)
+    try:
+        options = case.options.options()
+        cluster = cluster_of(case, release.accounting_for(options))
+        return head | answer(release, cluster, cluster.incoming(_in_default(case.pod)), options)
+    except InputError as error:
+        return head | {"error": str(error)}
 
 
 def cluster_of(case: Case, accounting: Accounting) -> Cluster:
