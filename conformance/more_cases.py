@@ -9,7 +9,7 @@ import random
 from typing import Any
 
 FEATURES = (
-    "odd_storage", "migration", "attachments", "ephemeral", "read_write_once_pod", "spread_more", "service_more",
+    "odd_storage", "capacities", "migration", "attachments", "ephemeral", "read_write_once_pod", "spread_more", "service_more",
 )  # fmt: skip
 Json = dict[str, Any]
 EBS, PD, OTHER = "ebs.csi.aws.com", "pd.csi.storage.gke.io", "a.rather.long.name.of.a.driver.example.com"
@@ -149,6 +149,39 @@ class More:
                 if self.chance(0.85):
                     entry["allocatable"] = {"count": self.pick(0, 1, 1, 2, 3)} if self.chance(0.9) else {}
                 csi_node["spec"]["drivers"].append(entry)
+
+    def capacities(self, case: Json) -> None:
+        case["csiDrivers"] = [
+            {"metadata": {"name": driver}, "spec": {"storageCapacity": self.chance(0.8)}}
+            for driver in (EBS, OTHER)
+            if self.chance(0.8)
+        ]
+        case["csiStorageCapacities"] = [
+            {
+                "metadata": {"name": f"capacity-{i}", "namespace": "default"},
+                "storageClassName": self.pick("fast", "fast", OTHER, "local"),
+                "nodeTopology": self.pick(
+                    {}, {"matchLabels": {"disk": "ssd"}}, {"matchLabels": {"disk": "hdd"}}
+                ),
+            }
+            | self.pick(
+                {"capacity": "3Gi"},
+                {"capacity": "40Gi"},
+                {"capacity": "40Gi", "maximumVolumeSize": "2Gi"},
+                {},
+            )
+            for i in range(self.rng.randint(0, 4))
+        ]
+        if case["csiStorageCapacities"] and self.chance(0.1):
+            del case["csiStorageCapacities"][0]["nodeTopology"]
+        for item in (*case.get("persistentVolumes", ()), *case.get("persistentVolumeClaims", ())):
+            if self.chance(0.1):
+                item["spec"]["volumeAttributesClassName"] = self.pick("gold", "gold", "silver")
+        for claim in case.get("persistentVolumeClaims", ()):
+            if self.chance(0.03):
+                claim["status"]["phase"] = "Lost"
+            elif self.chance(0.03):
+                claim["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
 
     def migration(self, case: Json) -> None:
         if self.minor == 17:

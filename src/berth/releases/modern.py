@@ -10,6 +10,7 @@ from berth.plugins.dynamic_resources import DynamicResources, DynamicResourcesSc
 from berth.plugins.image_locality import ImageLocality
 from berth.plugins.inter_pod_affinity import InterPodAffinityPriority, MatchInterPodAffinity, Rules
 from berth.plugins.inter_pod_affinity.scoring import Unreadable
+from berth.plugins.no_disk_conflict import VolumeRestrictions
 from berth.plugins.node_affinity import NodeAffinity, PreferMatchingNodes
 from berth.plugins.node_declared_features import NodeDeclaredFeatures
 from berth.plugins.node_name import NodeName
@@ -26,6 +27,8 @@ from berth.plugins.node_resources_score import (
 from berth.plugins.node_unschedulable import NodeUnschedulable
 from berth.plugins.pod_topology_spread import SpreadFilter, SpreadScore
 from berth.plugins.taint_toleration import PreferToleratedTaints, TolerateTaints
+from berth.plugins.volume_binding import BindingRules, VolumeBinding, VolumeBindingScore
+from berth.plugins.volume_zone import VolumeZone
 from berth.releases.counted_volumes import volume_limits_1_36
 from berth.releases.release import FilterFactory, Options, Release, ScoreFactory
 
@@ -63,7 +66,10 @@ def _filters() -> dict[str, FilterFactory]:
         "NodeAffinity": lambda options: NodeAffinity(),
         "NodePorts": lambda options: NodePorts(),
         "NodeResourcesFit": lambda options: fit,
+        "VolumeRestrictions": lambda options: VolumeRestrictions(),
         "NodeVolumeLimits": lambda options: volume_limits_1_36(),
+        "VolumeBinding": lambda options: VolumeBinding(BindingRules.of_1_36()),
+        "VolumeZone": lambda options: VolumeZone(unbound="PersistentVolume had no name", refuses=True),
         "PodTopologySpread": lambda options: SpreadFilter(),
         "InterPodAffinity": lambda options: MatchInterPodAffinity(Rules.TODAY),
         "DynamicResources": lambda options: DynamicResources(),
@@ -78,6 +84,7 @@ def _scores() -> dict[str, ScoreFactory]:
         ),
         "NodeAffinity": lambda options: PreferMatchingNodes(MAXIMUM, with_fields=True),
         "NodeResourcesFit": lambda options: ResourcesScore(least_allocated, MAXIMUM),
+        "VolumeBinding": lambda options: VolumeBindingScore(),
         "PodTopologySpread": lambda options: SpreadScore(MAXIMUM),
         "InterPodAffinity": lambda options: InterPodAffinityPriority(
             rules=Rules.TODAY,
@@ -107,6 +114,7 @@ _WEIGHTS = {
     "TaintToleration": 3,
     "NodeAffinity": 2,
     "NodeResourcesFit": 1,
+    "VolumeBinding": 1,
     "PodTopologySpread": 2,
     "InterPodAffinity": 2,
     "DynamicResources": 2,
