@@ -13,7 +13,15 @@ from berth.objects.decode import decode
 from berth.objects.nodes import Node
 from berth.objects.pod_records import decode_record
 from berth.objects.pods import Pod
-from berth.objects.storage import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
+from berth.objects.storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
 from berth.objects.workloads import Namespace, ReplicaSet, ReplicationController, Service, StatefulSet
 from berth.releases.release import LabelRule, Options, RatioShape, Release, ShapePoint
 from berth.scheduling.answer import answer
@@ -100,6 +108,9 @@ class Case(KubernetesStruct, frozen=True):
     persistent_volume_claims: tuple[PersistentVolumeClaim, ...] = ()
     storage_classes: tuple[StorageClass, ...] = ()
     csi_nodes: tuple[CSINode, ...] = ()
+    csi_drivers: tuple[CSIDriver, ...] = ()
+    csi_storage_capacities: tuple[CSIStorageCapacity, ...] = ()
+    volume_attachments: tuple[VolumeAttachment, ...] = ()
     namespaces: tuple[Namespace, ...] = ()
     options: CaseOptions = CaseOptions()
 
@@ -135,6 +146,7 @@ def cluster_of(case: Case, accounting: Accounting) -> Cluster:
         *case.replica_sets,
         *case.stateful_sets,
         *case.persistent_volume_claims,
+        *case.csi_storage_capacities,
     ]
     for item in items:
         cluster.put(_in_default(item))
@@ -142,6 +154,8 @@ def cluster_of(case: Case, accounting: Accounting) -> Cluster:
         *case.persistent_volumes,
         *case.storage_classes,
         *case.csi_nodes,
+        *case.csi_drivers,
+        *case.volume_attachments,
         *case.namespaces,
     ]
     for item in cluster_wide:
