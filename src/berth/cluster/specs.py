@@ -8,6 +8,7 @@ import numpy as np
 from berth.cluster.accounting import PODS, Accounting, Amounts
 from berth.cluster.arrays import GrowingArray, IntColumn, Interner
 from berth.objects.decode import decode
+from berth.objects.pod_records import record_of
 from berth.objects.pods import Pod, PodAffinity, PodSpec
 
 HostPort = tuple[str, int, str]
@@ -79,10 +80,7 @@ class SpecTable:
 
     def id_of_pod(self, pod: Pod) -> int:
         """Return the id of a decoded pod's spec, its node's name aside."""
-        spec = pod.spec
-        if spec.node_name:
-            spec = msgspec.structs.replace(spec, node_name="")
-        return self.id(msgspec.json.encode(spec))
+        return self.id(record_of(pod).spec_key())
 
     def held(self) -> dict[int, IntColumn]:
         """Return by resource id what each spec holds (int64[n_specs])."""
