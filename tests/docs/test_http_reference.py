@@ -42,6 +42,8 @@ def test_it_has_no_other_endpoint(tmp_path: Path) -> None:
 def test_it_has_every_metric(tmp_path: Path) -> None:
     with serving(tmp_path) as client:
         text = client.get("/metrics").text
-    names = {name for name in re.findall(r"^# TYPE (\S+)", text, re.MULTILINE) if not name.endswith("_created")}
+    names = {
+        name for name in re.findall(r"^# TYPE (\S+)", text, re.MULTILINE) if not name.endswith("_created")
+    }
     table = sections()["GET /metrics"]
     assert {name for name in names if f"`{name}`" not in table} == set()
