@@ -41,11 +41,13 @@ class Incoming:
     labels_id: int
     spec_id: int
     owners_id: int
+    node_name: str = ""
+    node_name_id: int = NONE
 
     @property
-    def shape(self) -> tuple[int, int, int, int]:
+    def shape(self) -> tuple[int, ...]:
         """What tells its shape from others."""
-        return self.namespace_id, self.labels_id, self.spec_id, self.owners_id
+        return self.namespace_id, self.labels_id, self.spec_id, self.owners_id, self.node_name_id
 
 
 class Cluster:
@@ -207,7 +209,10 @@ class Cluster:
             np.add.at(self.requested.of(resource_id), at, held[spec_ids])
         for column, amounts in zip(self._nonzero, self.specs.nonzero(), strict=True):
             np.add.at(column.values, at, amounts[spec_ids])
-        for spec_id in np.unique(spec_ids).tolist():
+        for spec_id in sorted(set(spec_ids.tolist())):
+            info = self.specs[spec_id]
+            if not (info.host_ports or info.has_affinity):
+                continue
             self._count_rest(spec_id, pods[spec_ids == spec_id].tolist(), at[spec_ids == spec_id].tolist())
         self.log.everything()
 
@@ -248,7 +253,7 @@ class Cluster:
         berth.objects.quantities.QuantityError
             A request is no quantity.
         """
-        meta = pod.metadata
+        meta, node_name = pod.metadata, pod.spec.node_name
         namespace = meta.namespace or "default"
         spec_id = self.specs.id_of_pod(pod)
         return Incoming(
@@ -261,6 +266,8 @@ class Cluster:
             labels_id=self.labels_id(msgspec.json.encode(meta.labels)),
             spec_id=spec_id,
             owners_id=self.owner_sets.id(meta.owner_references),
+            node_name=node_name,
+            node_name_id=self.pods.node_names.id(node_name) if node_name else NONE,
         )
 
     def values_of(self, record: PodRecord) -> PodValues:
