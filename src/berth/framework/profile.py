@@ -25,7 +25,14 @@ class NamedFilter:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Filters in the order in which they are asked, and scores with their weights (0: not computed)."""
+    """Filters in the order in which they are asked, and scores with their weights (0: not computed).
+
+    Attributes
+    ----------
+    always_check_all : bool
+        Whether a node's reasons are those of all filters that it fails, not only of the first.
+    """
 
     filters: tuple[NamedFilter, ...]
     scores: tuple[WeightedScore, ...]
+    always_check_all: bool = False

@@ -34,7 +34,13 @@ class RatioShape:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What can be set of a release: arguments of plugins, and feature gates other than the defaults."""
+    """What can be set of a release: arguments of plugins, and feature gates other than the defaults.
+
+    Attributes
+    ----------
+    max_pd_volumes : int or None
+        What ``KUBE_MAX_PD_VOLS`` says, read by `berth.plugins.volume_limits.read_max_volumes`.
+    """
 
     hard_pod_affinity_weight: int = 1
     service_affinity_labels: tuple[str, ...] = ()
@@ -42,7 +48,10 @@ class Options:
     labels_presence: LabelRule | None = None
     label_preference: LabelRule | None = None
     ratio: RatioShape | None = None
+    max_pd_volumes: int | None = None
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
+    always_check_all: bool = False
+    """Whether reasons are those of all predicates, not only of the first that fails."""
 
 
 FilterFactory = Callable[[Options], FilterPlugin[Any]]

@@ -50,10 +50,12 @@ def answer(release: Release, cluster: Cluster, pod: Incoming, options: Options) 
     for name, verdict in verdicts.items():
         if name not in on:
             continue
-        error = verdict.error(left)
+        asked = rows if options.always_check_all else left
+        error = verdict.error(asked)
         if error is not None:
             return answered | {"error": error}
-        failed |= {names[row]: verdict.reasons(row) for row in left[verdict.codes[left] != FITS].tolist()}
+        for row in asked[verdict.codes[asked] != FITS].tolist():
+            failed.setdefault(names[row], []).extend(verdict.reasons(row))
         left = left[verdict.codes[left] == FITS]
     answered |= {"feasible": sorted(names[row] for row in left.tolist()), "failed": failed}
     if not len(left):

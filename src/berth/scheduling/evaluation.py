@@ -19,7 +19,7 @@ class Unschedulable:
     Attributes
     ----------
     reasons : dict of reason to int
-        How many nodes each reason concerns, of the first filter that each node fails.
+        How many nodes each reason concerns: of the first filter that each node fails, or of all if the profile says so.
     """
 
     n_nodes: int
@@ -102,15 +102,24 @@ class Evaluation:
             first[self.codes[i] != FITS] = i
         return first
 
+    def failing(self) -> list[BoolColumn]:
+        """Return for every filter the rows whose failure gives a reason: where none before it has failed, or all."""
+        if self.profile.always_check_all:
+            return [codes != FITS for codes in self.codes]
+        first = self.first_failures()
+        return [first == i for i in range(len(self.codes))]
+
     def error(self) -> str | None:
         """Return the text of the first error that a node meets on its way through the filters."""
         if not any((codes < 0).any() for codes in self.codes):
             return None
-        first = self.first_failures()
+        failing = self.failing()
         for row in np.argsort(self.cluster.nodes.rank):
-            i = int(first[row])
-            if self.cluster.nodes.alive[row] and i < len(self.codes) and self.codes[i][row] < 0:
-                return self.reasons(i, int(self.codes[i][row]))[0]
+            if not self.cluster.nodes.alive[row]:
+                continue
+            for i, codes in enumerate(self.codes):
+                if failing[i][row] and codes[row] < 0:
+                    return self.reasons(i, int(codes[row]))[0]
         return None
 
     def reasons(self, i: int, code: int) -> tuple[str, ...]:
@@ -121,9 +130,9 @@ class Evaluation:
         """Count the reasons why no node fits."""
         counts: dict[str, int] = {}
         alive = self.cluster.nodes.alive
-        first = self.first_failures()
+        failing = self.failing()
         for i, codes in enumerate(self.codes):
-            found, times = np.unique(codes[alive & (first == i)], return_counts=True)
+            found, times = np.unique(codes[alive & failing[i]], return_counts=True)
             for code, n in zip(found.tolist(), times.tolist(), strict=True):
                 for reason in self.reasons(i, code):
                     counts[reason] = counts.get(reason, 0) + n
