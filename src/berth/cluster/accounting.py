@@ -43,7 +43,9 @@ class LegacyAccounting:
         asked = _sum(spec.containers)
         for container in spec.init_containers:
             for name, amount in amounts(container.resources.requests).items():
-                asked[name] = max(asked.get(name, amount), amount)
+                # An extended resource of which only an init container asks for 0 is not asked for at all.
+                if amount > asked.get(name, 0):
+                    asked[name] = amount
         return asked
 
     def held(self, spec: PodSpec) -> Amounts:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from berth.cluster.arrays import ALL_ROWS, IntColumn
 from berth.cluster.cluster import Cluster, Incoming
 from berth.framework.plugin import FITS, FilterPlugin
+from berth.framework.prefilter import PreFiltered, prefilter
 from berth.releases.release import Options, Release
 from berth.scheduling.evaluation import Unschedulable
 
@@ -32,6 +33,10 @@ class Verdict:
         failing = rows[self.codes[rows] < 0]
         return self.reasons(int(failing[0]))[0] if len(failing) else None
 
+    def failed(self, rows: NDArray[np.intp], names: list[str]) -> Reasons:
+        """Return the reasons of those rows that fail, by the node's name."""
+        return {names[row]: self.reasons(row) for row in rows[self.codes[rows] != FITS].tolist()}
+
 
 def answer(release: Release, cluster: Cluster, pod: Incoming, options: Options) -> dict[str, Any]:
     """Answer as the oracle protocol wants it: ``predicates``, ``feasible``, ``failed``, ``message``, ``priorities``, …
@@ -42,24 +47,26 @@ def answer(release: Release, cluster: Cluster, pod: Incoming, options: Options) 
     rows = np.flatnonzero(cluster.nodes.alive)
     verdicts = {name: _ask(make(options), pod, cluster) for name, make in release.filters.items()}
     answered: dict[str, Any] = {
-        "predicates": {name: _in_words(verdict, rows, names) for name, verdict in verdicts.items()}
+        "predicates": {name: _in_words(name, verdict, cluster, rows) for name, verdict in verdicts.items()}
     }
     on = release.default_filters(options)
-    failed: Reasons = {}
-    left = rows
-    for name, verdict in verdicts.items():
-        if name not in on:
-            continue
-        asked = rows if options.always_check_all else left
-        error = verdict.error(asked)
+    asked = {name: verdict for name, verdict in verdicts.items() if name in on}
+    before = prefilter((name, verdict.plugin, verdict.state) for name, verdict in asked.items())
+    if before.error is not None:
+        return answered | {"error": before.error}
+    left, failed = _left(before, cluster, rows)
+    all_asked = left
+    for verdict in asked.values():
+        judged = all_asked if options.always_check_all else left
+        error = verdict.error(judged)
         if error is not None:
             return answered | {"error": error}
-        for row in asked[verdict.codes[asked] != FITS].tolist():
-            failed.setdefault(names[row], []).extend(verdict.reasons(row))
+        for name, reasons in verdict.failed(judged, names).items():
+            failed.setdefault(name, []).extend(reasons)
         left = left[verdict.codes[left] == FITS]
     answered |= {"feasible": sorted(names[row] for row in left.tolist()), "failed": failed}
     if not len(left):
-        return answered | {"message": _message(len(rows), failed)}
+        return answered | {"message": _message(len(rows), failed, before)}
     return answered | _scores(release, cluster, pod, options, left)
 
 
@@ -68,19 +75,29 @@ def _ask(plugin: FilterPlugin[Any], pod: Incoming, cluster: Cluster) -> Verdict:
     return Verdict(plugin, state, plugin.filter(state, ALL_ROWS))
 
 
-def _in_words(verdict: Verdict, rows: NDArray[np.intp], names: list[str]) -> Reasons | dict[str, str]:
-    error = verdict.error(rows)
-    if error is not None:
-        return {"error": error}
-    return {names[row]: verdict.reasons(row) for row in rows[verdict.codes[rows] != FITS].tolist()}
+def _in_words(
+    name: str, verdict: Verdict, cluster: Cluster, rows: NDArray[np.intp]
+) -> Reasons | dict[str, str]:
+    before = prefilter([(name, verdict.plugin, verdict.state)])
+    left, failed = _left(before, cluster, rows)
+    error = before.error or verdict.error(left)
+    return {"error": error} if error is not None else failed | verdict.failed(left, cluster.nodes.names)
 
 
-def _message(n_nodes: int, failed: Reasons) -> str:
+def _left(before: PreFiltered, cluster: Cluster, rows: NDArray[np.intp]) -> tuple[NDArray[np.intp], Reasons]:
+    """Return the rows that are to be asked, and the reasons of the others."""
+    asked = before.asked(cluster.nodes)[rows]
+    reasons = before.rejection or (before.left_out,)
+    names = cluster.nodes.names
+    return rows[asked], {names[row]: list(reasons) for row in rows[~asked].tolist()}
+
+
+def _message(n_nodes: int, failed: Reasons, before: PreFiltered) -> str:
     counts: dict[str, int] = {}
     for reasons in failed.values():
         for reason in reasons:
             counts[reason] = counts.get(reason, 0) + 1
-    return str(Unschedulable(n_nodes, counts))
+    return str(Unschedulable(n_nodes, counts, before.rejection))
 
 
 def _scores(

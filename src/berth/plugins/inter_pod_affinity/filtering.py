@@ -114,7 +114,7 @@ class MatchInterPodAffinity(FilterPlugin[Required]):
             return None
         if changes.pods and (state.error is not None or state.is_refused):
             return None
-        if self.rules is not Rules.TODAY and any(state.reaching.is_refused(c.spec_id) for c in changes.pods):
+        if self.rules is not Rules.TODAY and any(map(state.reaching.is_refused, changes.spec_ids)):
             return None
         were_alone = state.lone_companies()
         for change in changes.pods:
