@@ -38,6 +38,7 @@ def read_resources(at: At, high: int = _INT64, *, once: bool = True) -> tuple[tu
         fields = item.fields(("name", "weight"), "field of a resource")
         name = fields["name"].text("a resource such as cpu", required=True)
         expected = f"a weight from 1 to {high}" if high < _INT64 else "a positive weight"
+        expected = "1, the only weight here" if high == 1 else expected
         weight = fields["weight"].integer(1, 0, high, expected) or 1
         if once and any(name == other for other, _ in found):
             fields["name"].wrong("each resource once")
