@@ -225,17 +225,11 @@ def _check_requirement(at: At, *, is_field: bool) -> None:
             parts["values"].wrong("exactly one value", show=False)
     elif key and operator:
         _check_label_name(parts["key"], key)
-        needs = {
-            "In": "at least one value",
-            "NotIn": "at least one value",
-            "Gt": "one number",
-            "Lt": "one number",
-        }
         is_number = len(values) == 1 and re.fullmatch(r"[+-]?[0-9]+", values[0]) is not None
         if operator in ("Gt", "Lt") and not is_number:
-            parts["values"].wrong(needs[operator], show=False)
+            parts["values"].wrong("one number", show=False)
         elif operator in ("In", "NotIn") and not values:
-            parts["values"].wrong(needs[operator], show=False)
+            parts["values"].wrong("at least one value", show=False)
         elif operator in ("Exists", "DoesNotExist") and values:
             parts["values"].wrong(f"no values, as the operator is {operator}", show=False)
 

@@ -45,7 +45,7 @@ def read_plugin_sets(at: At) -> Sets:
 
 def _read_set(at: At, point: str) -> PluginSet:
     fields = at.fields(("enabled", "disabled"), "field of an extension point")
-    enabled = []
+    enabled: list[Entry] = []
     for item in fields["enabled"].items("plugins"):
         entry, name_at = _entry(item)
         if entry is None:
