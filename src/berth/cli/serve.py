@@ -2,6 +2,7 @@
 
 import logging
 import os
+import signal
 import sys
 from collections.abc import Callable
 from datetime import datetime
@@ -21,8 +22,10 @@ DEMO_STORE = Path(".berth") / "demo.db"
 def serve(
     snapshot: Annotated[
         list[Path] | None,
-        typer.Option(help="A file or folder as `kubectl get -o json|yaml` writes it; may be given again. "
-                     "Without one: the demo cluster."),  # fmt: skip
+        typer.Option(
+            help="A file or folder as `kubectl get -o json|yaml` writes it; may be given again. "
+            "Without one: the demo cluster."
+        ),
     ] = None,
     config: Annotated[Path | None, typer.Option(help="The configuration: berth.yaml.")] = None,
     host: Annotated[str | None, typer.Option(help="The address to listen on.")] = None,
@@ -67,8 +70,7 @@ def serve(
         "profiles.file": profiles,
     }
     settings = load_settings(config, os.environ, overrides)
-    fixed = parse_time(now)
-    run(settings, reset=reset, clock=wall_clock if fixed is None else lambda: fixed)
+    run(settings, reset=reset, clock=wall_clock if now is None else _stopped(parse_time(now)))
 
 
 def run(settings: "Settings", *, reset: bool, clock: Callable[[], datetime]) -> None:
@@ -91,14 +93,20 @@ def run(settings: "Settings", *, reset: bool, clock: Callable[[], datetime]) -> 
         service = assemble(settings, _open_store(settings), origin, clock=clock, reset=reset)
         server = make_server(make_app(service))
 
-        def end() -> None:
+        def end(*_: object) -> None:
             server.should_exit = True
 
         service.on_failure = end
+        for sign in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(sign, end)  # the server raises what ended it once more: that is no failure
         _greet(origin, bound)
         server.run(sockets=[bound])
     if service.loop.failure is not None:
         raise service.loop.failure
+
+
+def _stopped(time: datetime) -> Callable[[], datetime]:
+    return lambda: time
 
 
 def _open_store(settings: "Settings") -> "Store":
@@ -129,5 +137,5 @@ def _greet(origin: "Origin", bound: object) -> None:
     typer.echo(f"Berth serves {origin.description} at {url}\n")
     for line in suggestions(url, *origin.example):
         typer.echo(line)
-    typer.echo("\nCtrl-C ends it.", nl=True)
+    typer.echo("\nCtrl-C ends it.")
     sys.stdout.flush()

@@ -25,7 +25,10 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
     403: {"model": Refused, "description": "Sent by a web page of another origin"},
     404: {"model": Refused, "description": "A service or workload that is not there"},
     413: {"model": Refused, "description": "The body is too large"},
-    503: {"model": Refused, "description": "The store, or the cluster, is not available at present: try again"},
+    503: {
+        "model": Refused,
+        "description": "The store, or the cluster, is not available at present: try again",
+    },
 }
 _CONFLICT: dict[int | str, dict[str, Any]] = {
     422: {"model": Refused, "description": "The Idempotency-Key came before with another body"}

@@ -136,7 +136,9 @@ class EmbeddedCluster:
             except Exception:
                 log.exception("round %d failed: its requests fail, the cluster stays as it was", taken.number)
                 insist(self.reload)
-                result = failed_result(taken, "internal error: see the log", self._ready().planner.ties.counter)
+                result = failed_result(
+                    taken, "internal error: see the log", self._ready().planner.ties.counter
+                )
                 self._write_down(taken, result, insist)
             self._view = None
             return result

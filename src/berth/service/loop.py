@@ -121,14 +121,16 @@ class RoundLoop:
             self._stopping.wait(started + self._interval - time.monotonic())
 
     def _take(self) -> OpenRound | None:
-        found: list[OpenRound | None] = []
-        # The unfinished one is of a process that died, or of a try that was reported as failed.
-        self._insist(
-            lambda: found.append(
-                self._store.unfinished_round() or self._store.begin_round(self._clock().timestamp())
-            )
-        )
-        return found[-1]
+        taken: list[OpenRound | None] = []
+        self._insist(lambda: taken.append(self._begin()))
+        return taken[-1]
+
+    def _begin(self) -> OpenRound | None:
+        found = self._store.unfinished_round()
+        if found is not None:  # of a process that died, or begun by a try that was reported as failed
+            log.info("round %d was begun and not finished: it is carried out now", found.number)
+            return found
+        return self._store.begin_round(self._clock().timestamp())
 
     def _insist(self, action: Callable[[], None]) -> None:
         while True:

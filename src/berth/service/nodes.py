@@ -41,7 +41,6 @@ class ClusterView:
     n_pods: int
     n_pending: int
     n_services: int
-    n_workloads: int
 
     def total(self, resource: str) -> tuple[int, int]:
         """Return what is requested of a resource on all nodes, and what they offer."""
@@ -57,19 +56,12 @@ def view_of(cluster: Cluster) -> ClusterView:
         any(c.type == "Ready" and c.status == "True" for c in conditions)
         for conditions in table.condition_sets.items
     ]
-    workloads = (
-        objects.deployments,
-        objects.stateful_sets,
-        objects.replica_sets,
-        objects.replication_controllers,
-    )
     pods = cluster.pods
     return ClusterView(
         nodes=tuple(_node(cluster, row, ready[table.conditions_id[row]]) for row in rows),
         n_pods=int(pods.active.sum()),
         n_pending=int((pods.active & (pods.column("node_name_id") < 0)).sum()),
         n_services=len(objects.services),
-        n_workloads=sum(map(len, workloads)),
     )
 
 
@@ -88,5 +80,3 @@ def _node(cluster: Cluster, row: int, ready: bool) -> NodeView:
         requested={name: requested.get(name, 0) for name in dict.fromkeys((*allocatable, *requested))},
         allocatable=allocatable,
     )
-
-

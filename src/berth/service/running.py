@@ -56,7 +56,7 @@ class Service:
 
     def start(self) -> None:
         """Load the cluster and carry out rounds, in the background."""
-        self.loop.start(reset=self.reset, on_failure=lambda: self.on_failure())
+        self.loop.start(reset=self.reset, on_failure=self.on_failure)
 
     def stop(self) -> None:
         """Let the round under way end, then close the store."""
@@ -66,7 +66,9 @@ class Service:
     def submit(self, body: bytes, key: str | None) -> Answer:
         """Put a list into the queue, once it is checked."""
         if key is not None and not 0 < len(key) <= MAX_KEY_LENGTH:
-            return self._count("refused", refused(400, f"Idempotency-Key: expected 1 to {MAX_KEY_LENGTH} characters"))
+            return self._count(
+                "refused", refused(400, f"Idempotency-Key: expected 1 to {MAX_KEY_LENGTH} characters")
+            )
         known = None if key is None else IdempotencyKey(key, hashlib.sha256(body).digest())
         try:
             return self._submit(body, known)

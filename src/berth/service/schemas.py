@@ -16,7 +16,7 @@ class FieldMistake(BaseModel):
 class Refused(BaseModel):
     """Nothing was queued, or there is nothing to show."""
 
-    isSucceed: Literal[False]  # noqa: N815
+    isSucceed: Literal[False]
     message: str
     errors: list[FieldMistake] = []
 
@@ -24,8 +24,8 @@ class Refused(BaseModel):
 class Accepted(BaseModel):
     """The whole list stands in the queue, durably."""
 
-    isSucceed: Literal[True]  # noqa: N815
-    requestId: str = Field(examples=["r-000012"])  # noqa: N815
+    isSucceed: Literal[True]
+    requestId: str = Field(examples=["r-000012"])
 
 
 class PlanDecision(BaseModel):
@@ -51,7 +51,7 @@ class PlanAnswer(BaseModel):
     added: int
     removed: int
     failed: int
-    nodesWithoutForecast: int  # noqa: N815
+    nodesWithoutForecast: int
 
 
 class RoundSummary(BaseModel):
@@ -84,7 +84,7 @@ class Entry(BaseModel):
 
     operation: Literal["add", "remove"]
     namespace: str
-    serviceName: str  # noqa: N815
+    serviceName: str
     number: int
     workload: str | None
 
@@ -103,16 +103,16 @@ class RequestDecision(BaseModel):
 class RequestAnswer(BaseModel):
     """A request as it stands now."""
 
-    requestId: str  # noqa: N815
+    requestId: str
     received: str
     state: Literal["waiting", "planned", "applied", "failed"] = Field(
         description="`applied` if anything of it was carried out: each decision has its own reason"
     )
     round: int | None
-    podList: list[Entry]  # noqa: N815
+    podList: list[Entry]
     decisions: list[RequestDecision]
-    retryOf: str | None  # noqa: N815
-    retriedAs: str | None  # noqa: N815
+    retryOf: str | None
+    retriedAs: str | None
 
 
 class NodeAnswer(BaseModel):
@@ -137,7 +137,6 @@ class Health(BaseModel):
 
     status: Literal["ok", "not ready"]
     reasons: list[str] = []
-
 
 
 def request_body(max_number: int) -> dict[str, Any]:
@@ -171,8 +170,6 @@ def request_body(max_number: int) -> dict[str, Any]:
         "additionalProperties": False,
         "required": ["podList"],
         "properties": {"podList": {"type": "array", "minItems": 1, "items": entry}},
-        "example": {
-            "podList": [{"operation": 1, "namespace": "shop", "serviceName": "web", "number": "3"}]
-        },
+        "example": {"podList": [{"operation": 1, "namespace": "shop", "serviceName": "web", "number": "3"}]},
     }
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}

@@ -73,9 +73,10 @@ def check_body(body: bytes, cluster: Cluster, request: str, max_number: int) -> 
     changes, errors = read_pod_list(decoded, request, max_number)
     missing = not errors
     for i, change in enumerate(changes):
-        if change is not None and (error := _not_there(cluster, change, f"podList[{i}]")) is not None:
-            missing &= error[1]
-            errors.append(error[0])
+        wrong = None if change is None else _not_there(cluster, change, f"podList[{i}]")
+        if wrong is not None:
+            errors.append(wrong[0])
+            missing &= wrong[1]
     if not errors:
         return Checked([change for change in changes if change is not None])
     return Checked((), Refusal(errors, _message(errors), missing))
