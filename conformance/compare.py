@@ -80,7 +80,8 @@ class Comparison:
         for name, scores in (wanted.get("priorities") or {}).items():
             mine = (got.get("priorities") or {}).get(name)
             if mine is None:
-                self.absent[name] += 1
+                # With no node to score, empty and absent are the same.
+                self.absent[name] += bool(scores)
             elif "error" in scores:
                 self._same(f"priority {name}", wanted["id"], "error" in mine, True)
             else:
@@ -99,8 +100,8 @@ class Comparison:
             case, got, wanted = self.examples[key]
             lines.append(f"{key}: {n} of {self.n[key]} differ, such as {case}:")
             lines += [f"    berth  {json.dumps(got)[:width]}", f"    oracle {json.dumps(wanted)[:width]}"]
-        if self.absent:
-            lines.append(f"not answered: {', '.join(sorted(self.absent))}")
+        if +self.absent:
+            lines.append(f"not answered: {', '.join(sorted(+self.absent))}")
         return "\n".join(lines)
 
 
@@ -123,7 +124,7 @@ def main() -> int:
         seconds += time.perf_counter() - start
         comparison.compare(got, json.loads(wanted))
     print(comparison.report())
-    same = not comparison.differing and not comparison.absent
+    same = not comparison.differing and not +comparison.absent
     print(f"{args.release}, seed {args.seed}: {args.count} cases, {'all equal' if same else 'NOT EQUAL'}, "
           f"{args.count / seconds:.0f} cases a second")  # fmt: skip
     return 0 if same else 1

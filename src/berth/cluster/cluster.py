@@ -39,11 +39,13 @@ class Incoming:
     labels_id: int
     spec_id: int
     owners_id: int
+    node_name: str = ""
+    node_name_id: int = NONE
 
     @property
-    def shape(self) -> tuple[int, int, int, int]:
+    def shape(self) -> tuple[int, ...]:
         """What tells its shape from others."""
-        return self.namespace_id, self.labels_id, self.spec_id, self.owners_id
+        return self.namespace_id, self.labels_id, self.spec_id, self.owners_id, self.node_name_id
 
 
 class Cluster:
@@ -243,7 +245,7 @@ class Cluster:
         berth.objects.quantities.QuantityError
             A request is no quantity.
         """
-        meta = pod.metadata
+        meta, node_name = pod.metadata, pod.spec.node_name
         spec_id = self.specs.id_of_pod(pod)
         return Incoming(
             name=meta.name,
@@ -255,6 +257,8 @@ class Cluster:
             labels_id=self.labels_id(msgspec.json.encode(meta.labels)),
             spec_id=spec_id,
             owners_id=self.owner_sets.id(meta.owner_references),
+            node_name=node_name,
+            node_name_id=self.pods.node_names.id(node_name) if node_name else NONE,
         )
 
     def values_of(self, record: PodRecord) -> PodValues:

@@ -13,7 +13,9 @@ from berth.objects.base import ObjectMeta, ResourceList
 from berth.objects.nodes import ContainerImage, Node, NodeCondition, NodeSpec, NodeStatus, Taint
 from berth.objects.quantities import format_quantity
 
-KEPT_ANNOTATIONS = frozenset(("scheduler.alpha.kubernetes.io/preferAvoidPods",))
+PREFER_AVOID_PODS = "scheduler.alpha.kubernetes.io/preferAvoidPods"
+"""The annotation of a node that names controllers whose pods had better go elsewhere."""
+KEPT_ANNOTATIONS = frozenset((PREFER_AVOID_PODS,))
 """The annotations of nodes that scheduling reads; the others take much memory."""
 
 V = TypeVar("V", bound=np.generic)
@@ -69,6 +71,7 @@ class NodeTable:
         self.condition_sets: Interner[tuple[NodeCondition, ...]] = Interner()
         self.image_sets: Interner[tuple[ContainerImage, ...]] = Interner()
         self.feature_sets: Interner[tuple[str, ...]] = Interner()
+        self.avoidances: Interner[str] = Interner()
         self._metas: list[ObjectMeta] = []
         self._row_of: dict[str, int] = {}
         self._free: list[int] = []
@@ -78,6 +81,7 @@ class NodeTable:
         self._conditions = GrowingArray(np.int32)
         self._images = GrowingArray(np.int32)
         self._features = GrowingArray(np.int32)
+        self._avoidances = GrowingArray(np.int32)
         self._rank: IntColumn | None = None
 
     def __len__(self) -> int:
@@ -119,6 +123,11 @@ class NodeTable:
         return self._features.values
 
     @property
+    def avoidance_id(self) -> IdColumn:
+        """Each node's annotation `PREFER_AVOID_PODS`, as ids of `avoidances` (empty where it is absent)."""
+        return self._avoidances.values
+
+    @property
     def rank(self) -> IntColumn:
         """Each row's place among all rows in the order of names (int64[n_rows]): the node order of ties."""
         if self._rank is None:
@@ -150,6 +159,9 @@ class NodeTable:
         self._conditions.values[row] = self.condition_sets.id(node.status.conditions)
         self._images.values[row] = self.image_sets.id(node.status.images)
         self._features.values[row] = self.feature_sets.id(node.status.declared_features)
+        self._avoidances.values[row] = self.avoidances.id(
+            node.metadata.annotations.get(PREFER_AVOID_PODS, "")
+        )
         return row
 
     def remove(self, name: str) -> int:
@@ -200,7 +212,8 @@ class NodeTable:
             self.names.append(name)
             self._metas.append(ObjectMeta())
             for column in (
-                self._alive, self._unschedulable, self._taints, self._conditions, self._images, self._features
+                self._alive, self._unschedulable, self._taints, self._conditions, self._images, self._features,
+                self._avoidances,
             ):  # fmt: skip
                 column.grow_to(row + 1)
             self.allocatable.grow_to(row + 1)

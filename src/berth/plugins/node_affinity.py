@@ -1,6 +1,6 @@
 """Which nodes a pod names by their labels: MatchNodeSelector and NodeAffinityPriority.
 
-Source: 1.13, ``predicates.go`` (``podMatchesNodeSelectorAndAffinityTerms``) and ``priorities/node_affinity.go``.
+Source: 1.10 to 1.17, ``predicates.go`` (``podMatchesNodeSelectorAndAffinityTerms``) and ``priorities/node_affinity.go``.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from berth.cluster.arrays import ALL_ROWS, BoolColumn, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.log import Changes
-from berth.framework.node_selection import matches_node_selector
+from berth.framework.node_selection import matches_expressions, matches_node_selector
 from berth.framework.normalize import scale_to_maximum
 from berth.framework.plugin import FITS, BatchKind, FilterPlugin, ScorePlugin
 from berth.objects.pods import PreferredSchedulingTerm
@@ -20,8 +20,15 @@ from berth.objects.selectors import SelectorError, from_map, from_node_expressio
 
 @dataclass(frozen=True, slots=True)
 class MatchNodeSelector(FilterPlugin[BoolColumn]):
-    """The node has the labels of ``nodeSelector`` and meets one term of the required node affinity."""
+    """The node has the labels of ``nodeSelector`` and meets one term of the required node affinity.
 
+    Attributes
+    ----------
+    match_fields : bool
+        Whether terms may ask for fields, and one that is refused harms no other (since 1.11).
+    """
+
+    match_fields: bool = True
     reason: str = "node(s) didn't match node selector"
 
     name = "NodeAffinity"
@@ -31,7 +38,8 @@ class MatchNodeSelector(FilterPlugin[BoolColumn]):
         matches = cluster.nodes.labels.matches(from_map(spec.node_selector))
         affinity = spec.affinity.node_affinity if spec.affinity else None
         if affinity and affinity.required is not None:
-            matches &= matches_node_selector(cluster.nodes, affinity.required)
+            match = matches_node_selector if self.match_fields else matches_expressions
+            matches &= match(cluster.nodes, affinity.required)
         return matches
 
     def mend(self, state: BoolColumn, changes: Changes) -> Rows | None:
@@ -57,7 +65,7 @@ class Preference:
 
 @dataclass(frozen=True, slots=True)
 class PreferMatchingNodes(ScorePlugin[Preference]):
-    """The more weight of preferred terms a node meets, the better. 1.13 looks at their expressions only, not at fields."""
+    """The more weight of preferred terms a node meets, the better. Up to 1.17 only expressions count, not fields."""
 
     maximum: int
 

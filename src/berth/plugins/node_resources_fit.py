@@ -1,6 +1,6 @@
 """Does the node have room for what the pod asks for? PodFitsResources.
 
-Source: 1.13, ``algorithm/predicates/predicates.go``, ``PodFitsResources`` and ``GetResourceRequest``.
+Source: 1.10 to 1.17, ``algorithm/predicates/predicates.go``, ``PodFitsResources`` and ``GetResourceRequest``.
 """
 
 from dataclasses import dataclass
@@ -8,13 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.cluster.accounting import BASE_RESOURCES, PODS
+from berth.cluster.accounting import BASE_RESOURCES, CPU, EPHEMERAL_STORAGE, MEMORY, PODS
 from berth.cluster.arrays import ALL_ROWS, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.framework.plugin import BatchKind, FilterPlugin
 
-_N_ALWAYS = 3
-"""cpu, memory, ephemeral storage: checked even where the pod asks for none of one of them."""
 _PODS_ID = BASE_RESOURCES.index(PODS)
 
 
@@ -28,20 +26,30 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class NodeResourcesFit(FilterPlugin[Fit]):
-    """Room for one more pod, for cpu, memory, ephemeral storage, and every other resource that the pod asks for."""
+    """Room for one more pod, for cpu, memory, ephemeral storage, and every other resource that the pod asks for.
+
+    Attributes
+    ----------
+    always : tuple of resource name
+        What is checked even where the pod asks for none of it, as long as it asks for anything.
+    """
+
+    always: tuple[str, ...] = (CPU, MEMORY, EPHEMERAL_STORAGE)
 
     name = "NodeResourcesFit"
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> Fit:
         asked, held = pod.info.asked, pod.info.held
+        always = [cluster.resources.id(name) for name in self.always]
         scalars = sorted(
-            (i for i in asked if i >= len(BASE_RESOURCES)), key=cluster.resources.items.__getitem__
+            (i for i in asked if i >= len(BASE_RESOURCES) and i not in always),
+            key=cluster.resources.items.__getitem__,
         )
         checks = [(_PODS_ID, 1, 1)]
         # A pod that asks for nothing at all fits even on an overcommitted node; one that asks for a little of one
         # resource needs the others not to be overcommitted either.
-        if scalars or any(asked.get(i, 0) for i in range(_N_ALWAYS)):
-            checks += [(i, asked.get(i, 0), held.get(i, 0)) for i in (*range(_N_ALWAYS), *scalars)]
+        if scalars or any(asked.get(i, 0) for i in always):
+            checks += [(i, asked.get(i, 0), held.get(i, 0)) for i in (*always, *scalars)]
         return Fit(cluster, tuple(checks))
 
     def filter(self, state: Fit, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:

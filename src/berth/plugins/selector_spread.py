@@ -1,6 +1,7 @@
-"""SelectorSpreadPriority: pods of one service or controller spread over nodes and zones.
+"""SelectorSpreadPriority, ServiceSpreadingPriority: pods of one service or controller spread over nodes and zones.
 
-Source: 1.13, ``priorities/selector_spreading.go`` and ``metadata.go`` (``getSelectors``), listers of client-go.
+Source: ``priorities/selector_spreading.go`` and ``metadata.go`` (``getSelectors``; 1.17: ``getSelector``) of 1.10, 1.13 and
+1.17, listers of client-go.
 """
 
 from dataclasses import dataclass
@@ -45,14 +46,27 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class SelectorSpread(ScorePlugin[Spread]):
-    """The fewer matching pods on the node, and in its zone, the better; the zone weighs two thirds."""
+    """The fewer matching pods on the node, and in its zone, the better; the zone weighs two thirds.
+
+    Attributes
+    ----------
+    services_only : bool
+        Whether controllers do not count (ServiceSpreadingPriority of 1.7).
+    all_must_match : bool
+        Whether a pod counts that all selectors match (1.17), rather than any of them. Those that match everything are
+        then no selectors.
+    """
 
     maximum: int
+    services_only: bool = False
+    all_must_match: bool = False
 
     name = "SelectorSpread"
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> Spread:
-        selectors = selectors_of(pod, cluster)
+        selectors = selectors_of(pod, cluster, services_only=self.services_only)
+        if self.all_must_match:
+            selectors = _all_as_one(selectors)
         matching = _matching_sets(cluster, selectors)
         pods = cluster.pods
         counted = pods.active & (pods.node_row != NONE) & ~pods.column("terminating").astype(np.bool_)
@@ -182,7 +196,7 @@ class SpreadClasses:
         self._nodes_with[self._count[row]] -= 1
 
 
-def selectors_of(pod: Incoming, cluster: Cluster) -> tuple[Selector, ...]:
+def selectors_of(pod: Incoming, cluster: Cluster, *, services_only: bool = False) -> tuple[Selector, ...]:
     """Return the selectors of the services and controllers of the pod's namespace that match it."""
     objects = cluster.objects
     found = [
@@ -190,7 +204,7 @@ def selectors_of(pod: Incoming, cluster: Cluster) -> tuple[Selector, ...]:
         for service in objects.services.within(pod.namespace)
         if service.spec.selector is not None
     ]
-    if pod.labels:
+    if pod.labels and not services_only:
         found += [
             from_map(controller.spec.selector)
             for controller in objects.replication_controllers.within(pod.namespace)
@@ -199,6 +213,11 @@ def selectors_of(pod: Incoming, cluster: Cluster) -> tuple[Selector, ...]:
         for shelf in (objects.replica_sets, objects.stateful_sets):
             found += _label_selectors(shelf.within(pod.namespace))
     return tuple(selector for selector in found if selector.matches(pod.labels))
+
+
+def _all_as_one(selectors: tuple[Selector, ...]) -> tuple[Selector, ...]:
+    requirements = tuple(r for selector in selectors for r in selector.requirements or ())
+    return (Selector(requirements),) if requirements else ()
 
 
 def _label_selectors(workloads: list[Any]) -> list[Selector]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from berth.cluster.accounting import Accounting
+from berth.cluster.cluster import Cluster, Incoming
 from berth.framework.plugin import FilterPlugin, ScorePlugin
 
 
@@ -59,6 +60,31 @@ ScoreFactory = Callable[[Options], ScorePlugin[Any] | None]
 """None where the options leave a priority out (one that needs an argument)."""
 
 
+Names = Callable[[Options], frozenset[str]]
+Weights = Callable[[Options], dict[str, int]]
+Reasons = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """An algorithm provider: the predicates that are on, and the priorities with their weights."""
+
+    filters: Names
+    scores: Weights
+
+
+def _none(options: Options) -> frozenset[str]:
+    return frozenset()
+
+
+def _nothing(pod: Incoming, cluster: Cluster) -> None:
+    return None
+
+
+def _all_of_them(reasons: Reasons) -> Reasons:
+    return reasons
+
+
 @dataclass(frozen=True, slots=True)
 class Release:
     """A Kubernetes release.
@@ -71,6 +97,20 @@ class Release:
         The names of those that are on by default, with the options' feature gates.
     default_scores : callable
         Priority name to weight, likewise.
+    mandatory_filters : callable
+        The names of those that are on whatever a Policy says.
+    providers : dict of name to Provider
+        The other sets that can be chosen by name.
+    aliases : dict of name to name
+        Old names of predicates.
+    reported : callable
+        Of a predicate's reasons against a node, those that the pod is told.
+    refuses : callable
+        Why a pod is not looked at, whatever the nodes; None if it is.
+    drops : FilterPlugin or None
+        Nodes that fail it are left out before any predicate is asked: they count nowhere.
+    asks_all : bool
+        Whether a node is asked every predicate, also after one has failed.
     """
 
     name: str
@@ -81,3 +121,10 @@ class Release:
     scores: Mapping[str, ScoreFactory]
     default_filters: Callable[[Options], frozenset[str]]
     default_scores: Callable[[Options], dict[str, int]]
+    mandatory_filters: Names = _none
+    providers: Mapping[str, Provider] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    reported: Callable[[Reasons], Reasons] = _all_of_them
+    refuses: Callable[[Incoming, Cluster], str | None] = _nothing
+    drops: FilterPlugin[Any] | None = None
+    asks_all: bool = False

@@ -1,6 +1,5 @@
 """Everything that a release has to say of one pod: every predicate on every node, every priority, and the verdict."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,88 +7,114 @@ from numpy.typing import NDArray
 
 from berth.cluster.arrays import ALL_ROWS, IntColumn
 from berth.cluster.cluster import Cluster, Incoming
-from berth.framework.plugin import FITS, FilterPlugin
-from berth.framework.prefilter import PreFiltered, prefilter
+from berth.framework.plugin import FITS, FilterPlugin, ScorePlugin
+from berth.framework.prefilter import EVERY_NODE, PreFiltered, prefilter
 from berth.releases.release import Options, Release
 from berth.scheduling.evaluation import Unschedulable
 
+NO_NODES = "no nodes available to schedule pods"
+
 Reasons = dict[str, list[str]]
+RowReasons = dict[int, list[str]]
 
 
-@dataclass(frozen=True, slots=True)
 class Verdict:
     """One predicate's codes for every row, with what is needed to say them in words."""
 
-    plugin: FilterPlugin[Any]
-    state: Any
-    codes: IntColumn
+    def __init__(self, plugin: FilterPlugin[Any], pod: Incoming, cluster: Cluster) -> None:
+        self.plugin = plugin
+        self.state = plugin.prepare(pod, cluster)
+        self._words: dict[int, tuple[str, ...]] = {}
+        self.codes: list[int] = plugin.filter(self.state, ALL_ROWS).tolist()
 
-    def reasons(self, row: int) -> list[str]:
-        """Return the reasons of a row."""
-        return list(self.plugin.reasons(self.state, int(self.codes[row])))
+    def reasons(self, row: int) -> tuple[str, ...]:
+        """Return the reasons of a row that does not fit."""
+        code = self.codes[row]
+        words = self._words.get(code)
+        if words is None:
+            words = self._words[code] = self.plugin.reasons(self.state, code)
+        return words
 
-    def error(self, rows: NDArray[np.intp]) -> str | None:
+    def failing(self, rows: list[int]) -> list[int]:
+        """Return those of the rows that do not fit."""
+        codes = self.codes
+        return [row for row in rows if codes[row] != FITS]
+
+    def error(self, rows: list[int]) -> str | None:
         """Return the first error among rows, if any."""
-        failing = rows[self.codes[rows] < 0]
-        return self.reasons(int(failing[0]))[0] if len(failing) else None
-
-    def failed(self, rows: NDArray[np.intp], names: list[str]) -> Reasons:
-        """Return the reasons of those rows that fail, by the node's name."""
-        return {names[row]: self.reasons(row) for row in rows[self.codes[rows] != FITS].tolist()}
+        return next((self.reasons(row)[0] for row in rows if self.codes[row] < 0), None)
 
 
 def answer(release: Release, cluster: Cluster, pod: Incoming, options: Options) -> dict[str, Any]:
     """Answer as the oracle protocol wants it: ``predicates``, ``feasible``, ``failed``, ``message``, ``priorities``, …
 
     ``error`` is there instead of the verdict where the release itself fails to decide.
+
+    Raises
+    ------
+    InputError
+        The options are none that the release takes.
     """
+    scores = {name: plugin for name, make in release.scores.items() if (plugin := make(options)) is not None}
     names = cluster.nodes.names
-    rows = np.flatnonzero(cluster.nodes.alive)
-    verdicts = {name: _ask(make(options), pod, cluster) for name, make in release.filters.items()}
+    rows = _candidates(release, cluster, pod)
+    verdicts = {name: Verdict(make(options), pod, cluster) for name, make in release.filters.items()}
     answered: dict[str, Any] = {
         "predicates": {name: _in_words(name, verdict, cluster, rows) for name, verdict in verdicts.items()}
     }
     on = release.default_filters(options)
     asked = {name: verdict for name, verdict in verdicts.items() if name in on}
     before = prefilter((name, verdict.plugin, verdict.state) for name, verdict in asked.items())
-    if before.error is not None:
-        return answered | {"error": before.error}
-    left, failed = _left(before, cluster, rows)
-    all_asked = left
+    error = release.refuses(pod, cluster) or (before.error if rows else NO_NODES)
+    if error is not None:
+        return answered | {"error": error}
+    candidates, failed = _left(before, cluster, rows)
+    left = candidates
     for verdict in asked.values():
-        judged = all_asked if options.always_check_all else left
-        error = verdict.error(judged)
+        error = verdict.error(left)
         if error is not None:
             return answered | {"error": error}
-        for name, reasons in verdict.failed(judged, names).items():
-            failed.setdefault(name, []).extend(reasons)
-        left = left[verdict.codes[left] == FITS]
-    answered |= {"feasible": sorted(names[row] for row in left.tolist()), "failed": failed}
-    if not len(left):
-        return answered | {"message": _message(len(rows), failed, before)}
-    return answered | _scores(release, cluster, pod, options, left)
+        failing = verdict.failing(left)
+        for row in failing:
+            failed.setdefault(row, []).extend(release.reported(verdict.reasons(row)))
+        if failing and not release.asks_all:
+            left = [row for row in left if row not in failed]
+    fitting = [row for row in candidates if row not in failed]
+    answered["feasible"] = sorted(names[row] for row in fitting)
+    answered["failed"] = {names[row]: reasons for row, reasons in failed.items()}
+    if not fitting:
+        return answered | {"message": _message(len(rows), answered["failed"], before)}
+    weights = release.default_scores(options)
+    return answered | _scores(scores, weights, cluster, pod, np.array(fitting, dtype=np.intp))
 
 
-def _ask(plugin: FilterPlugin[Any], pod: Incoming, cluster: Cluster) -> Verdict:
-    state = plugin.prepare(pod, cluster)
-    return Verdict(plugin, state, plugin.filter(state, ALL_ROWS))
+def _candidates(release: Release, cluster: Cluster, pod: Incoming) -> list[int]:
+    """Return the rows of the nodes that the release looks at."""
+    rows: list[int] = np.flatnonzero(cluster.nodes.alive).tolist()
+    if release.drops is None:
+        return rows
+    dropped = set(Verdict(release.drops, pod, cluster).failing(rows))
+    return [row for row in rows if row not in dropped]
 
 
-def _in_words(
-    name: str, verdict: Verdict, cluster: Cluster, rows: NDArray[np.intp]
-) -> Reasons | dict[str, str]:
+def _in_words(name: str, verdict: Verdict, cluster: Cluster, rows: list[int]) -> Reasons | dict[str, str]:
     before = prefilter([(name, verdict.plugin, verdict.state)])
     left, failed = _left(before, cluster, rows)
     error = before.error or verdict.error(left)
-    return {"error": error} if error is not None else failed | verdict.failed(left, cluster.nodes.names)
-
-
-def _left(before: PreFiltered, cluster: Cluster, rows: NDArray[np.intp]) -> tuple[NDArray[np.intp], Reasons]:
-    """Return the rows that are to be asked, and the reasons of the others."""
-    asked = before.asked(cluster.nodes)[rows]
-    reasons = before.rejection or (before.left_out,)
+    if error is not None:
+        return {"error": error}
     names = cluster.nodes.names
-    return rows[asked], {names[row]: list(reasons) for row in rows[~asked].tolist()}
+    failed |= {row: list(verdict.reasons(row)) for row in verdict.failing(left)}
+    return {names[row]: reasons for row, reasons in failed.items()}
+
+
+def _left(before: PreFiltered, cluster: Cluster, rows: list[int]) -> tuple[list[int], RowReasons]:
+    """Return the rows that are to be asked, and the reasons of the others."""
+    if before == EVERY_NODE:
+        return rows, {}
+    asked: list[bool] = before.asked(cluster.nodes).tolist()
+    reasons = before.rejection or (before.left_out,)
+    return [row for row in rows if asked[row]], {row: list(reasons) for row in rows if not asked[row]}
 
 
 def _message(n_nodes: int, failed: Reasons, before: PreFiltered) -> str:
@@ -101,16 +126,16 @@ def _message(n_nodes: int, failed: Reasons, before: PreFiltered) -> str:
 
 
 def _scores(
-    release: Release, cluster: Cluster, pod: Incoming, options: Options, rows: NDArray[np.intp]
+    scores: dict[str, ScorePlugin[Any]],
+    weights: dict[str, int],
+    cluster: Cluster,
+    pod: Incoming,
+    rows: NDArray[np.intp],
 ) -> dict[str, Any]:
     names = [cluster.nodes.names[row] for row in rows.tolist()]
-    weights = release.default_scores(options)
     total = np.zeros(len(rows), dtype=np.int64)
     priorities: dict[str, Any] = {}
-    for name, make in release.scores.items():
-        plugin = make(options)
-        if plugin is None:
-            continue
+    for name, plugin in scores.items():
         state = plugin.prepare(pod, cluster)
         error = plugin.error(state)
         if error is not None:
@@ -119,11 +144,13 @@ def _scores(
                 return {"error": error}
             continue
         column = plugin.normalize(state, plugin.score(state, rows), rows)
-        total += weights.get(name, 0) * column
+        if name in weights:
+            total += weights[name] * column
         priorities[name] = dict(zip(names, column.tolist(), strict=True))
-    best = total == total.max()
+    totals: list[int] = total.tolist()
+    highest = max(totals)
     return {
         "priorities": priorities,
-        "weighted": dict(zip(names, total.tolist(), strict=True)),
-        "best": sorted(name for name, is_best in zip(names, best.tolist(), strict=True) if is_best),
+        "weighted": dict(zip(names, totals, strict=True)),
+        "best": sorted(name for name, amount in zip(names, totals, strict=True) if amount == highest),
     }

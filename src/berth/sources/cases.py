@@ -6,6 +6,7 @@ import msgspec
 
 from berth.cluster.cluster import Cluster
 from berth.cluster.objects import NamedObject
+from berth.errors import InputError
 from berth.objects.base import KubernetesStruct
 from berth.objects.decode import decode
 from berth.objects.nodes import Node
@@ -113,9 +114,12 @@ def answer_case(line: bytes, release: Release) -> dict[str, Any]:
     case = decode(line, Case)
     head = {"id": case.id, "version": release.version}
     cluster = cluster_of(case, release)
-    if not case.nodes:
-        return head | {"error": "no nodes available to schedule pods"}
-    return head | answer(release, cluster, cluster.incoming(_in_default(case.pod)), case.options.options())
+    try:
+        return head | answer(
+            release, cluster, cluster.incoming(_in_default(case.pod)), case.options.options()
+        )
+    except InputError as error:
+        return head | {"error": str(error)}
 
 
 def cluster_of(case: Case, release: Release) -> Cluster:

@@ -67,6 +67,8 @@ class InterPodAffinityPriority(ScorePlugin[Preferred]):
         What a required affinity term of a pod that is there weighs, if it selects the incoming pod.
     from_zero : bool
         The lowest and highest sum of the normalisation are at most and at least 0 (up to 1.17).
+    any_of : tuple of str
+        What an empty topology key means (1.7: any of `DEFAULT_KEYS`); none: no node at all.
     ignores_existing_preferences : bool
         A pod without preferred terms of its own is not scored (``ignorePreferredTermsOfExistingPods``).
     """
@@ -77,6 +79,7 @@ class InterPodAffinityPriority(ScorePlugin[Preferred]):
     from_zero: bool = True
     unreadable: Unreadable = Unreadable.FAILS
     ignores_existing_preferences: bool = False
+    any_of: tuple[str, ...] = ()
 
     name = "InterPodAffinity"
 
@@ -85,7 +88,9 @@ class InterPodAffinityPriority(ScorePlugin[Preferred]):
         if self.hard_pod_affinity_weight > 0:
             weights[Kind.REQUIRED_AFFINITY] = self.hard_pod_affinity_weight
         reaching = Reaching(cluster, pod, TermIndex.of(cluster, self.rules), weights)
-        state = Preferred(pod, cluster, reaching, Tally(cluster.nodes, presence=False), [])
+        state = Preferred(
+            pod, cluster, reaching, Tally(cluster.nodes, presence=False, any_of=self.any_of), []
+        )
         reaching.count(state.tally)
         terms = terms_of(pod.info.spec.affinity, self.rules)
         self._count_own(state, terms)

@@ -1,5 +1,7 @@
 """Sums per topology domain, and the rows that a change of them concerns. Knows no pods and no terms."""
 
+from itertools import combinations
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,6 +14,17 @@ NODE = "the node itself"
 """A topology key (no label can be called so) of which every row is a domain of its own."""
 
 
+DEFAULT_KEYS = (
+    "kubernetes.io/hostname",
+    "failure-domain.beta.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region",
+)
+"""What an empty topology key of a preferred term meant in 1.7: any of these."""
+
+_AND = "\n"
+"""Joins the labels of a key whose domains share the values of all of them; no label has it in its name."""
+
+
 class Tally:
     """For each topology key an amount per value of the label.
 
@@ -21,14 +34,22 @@ class Tally:
     ----------
     presence : bool
         Only whether a sum is above 0 matters; else every change of it counts as one.
+    any_of : tuple of str
+        The labels of which the empty key means any; none: the empty key is a label that no node has.
     """
 
-    def __init__(self, nodes: NodeTable, *, presence: bool) -> None:
+    def __init__(self, nodes: NodeTable, *, presence: bool, any_of: tuple[str, ...] = ()) -> None:
         self.sums: dict[str, IntColumn] = {}
         self._nodes = nodes
         self._presence = presence
         self._slots: dict[str, Slots] = {}
         self._touched: dict[str, set[int]] = {}
+        # Nodes that share at least one label are counted once: those that share one, less those that share two, and so on.
+        self._parts_of_empty = [
+            (_AND.join(keys), 1 if n % 2 else -1)
+            for n in range(1, len(any_of) + 1)
+            for keys in combinations(any_of, n)
+        ]
 
     def slots(self, key: str) -> Slots:
         """Return every row's slot (int32[n_rows])."""
@@ -44,6 +65,10 @@ class Tally:
 
     def add(self, key: str, rows: NDArray[np.int32], amount: int = 1) -> None:
         """Add an amount for each of the rows (one may stand there several times)."""
+        if not key and self._parts_of_empty:
+            for part, sign in self._parts_of_empty:
+                self.add(part, rows, sign * amount)
+            return
         if not len(rows):
             return
         slots = self.slots(key)[rows]
@@ -53,6 +78,10 @@ class Tally:
 
     def change(self, key: str, row: int, amount: int) -> None:
         """Add an amount for one row, and note the domain that this changes."""
+        if not key and self._parts_of_empty:
+            for part, sign in self._parts_of_empty:
+                self.change(part, row, sign * amount)
+            return
         slot = int(self.slots(key)[row])
         if slot == 0:
             return
@@ -88,6 +117,10 @@ class Tally:
     def _current_slots(self, key: str) -> Slots:
         if key == NODE:
             return np.arange(1, self._nodes.n_rows + 1, dtype=np.int32)
+        if _AND in key:
+            parts = np.stack([self._current_slots(part) for part in key.split(_AND)])
+            numbers = np.unique(parts, axis=1, return_inverse=True)[1].reshape(-1) + 1
+            return np.where((parts > 0).all(axis=0), numbers, 0).astype(np.int32)
         column = self._nodes.labels.column(key)
         slots: Slots = column - np.int32(NONE)
         return slots

@@ -1,0 +1,102 @@
+"""ImageLocalityPriority: the more of the pod's images lie on the node already, the better.
+
+Source: ``priorities/image_locality.go`` of 1.10, 1.13 and 1.17, and ``addNodeImageStates`` of the cache.
+"""
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from berth.cluster.arrays import ALL_ROWS, IntColumn, Rows
+from berth.cluster.cluster import Cluster, Incoming
+from berth.cluster.log import Changes
+from berth.framework.plugin import BatchKind, ScorePlugin
+
+MEGABYTE = 1024 * 1024
+MIN_BYTES, MAX_BYTES = 23 * MEGABYTE, 1000 * MEGABYTE
+ABSENT = -1
+
+
+class ImageRule(Enum):
+    """What an image on a node counts."""
+
+    OWN_SIZE = "up to 1.10: its size there, if the pod names it as the node does"
+    SPREAD = (
+        "since 1.12: its size on the first node, times the share of nodes that have it; no tag means latest"
+    )
+
+
+@dataclass(slots=True)
+class ImageIndex:
+    """Which distinct image sets of nodes have an image: name to (set, bytes). Sets are read once."""
+
+    last_counts: bool
+    n_read: int = 0
+    sizes: dict[str, dict[int, int]] = field(default_factory=dict)
+
+    def of(self, cluster: Cluster, image: str) -> IntColumn:
+        """Return an image's bytes on every row, `ABSENT` where it is not (int64[n_rows])."""
+        sets = cluster.nodes.image_sets.items
+        for number in range(self.n_read, len(sets)):
+            for found in sets[number]:
+                for name in found.names:
+                    within = self.sizes.setdefault(name, {})
+                    # A name that is on the node twice: 1.10 takes the last, later releases the first.
+                    if self.last_counts or number not in within:
+                        within[number] = found.size_bytes
+        self.n_read = len(sets)
+        per_set = np.full(len(sets), ABSENT, dtype=np.int64)
+        within = self.sizes.get(image, {})
+        per_set[list(within)] = list(within.values())
+        column: IntColumn = np.where(cluster.nodes.alive, per_set[cluster.nodes.images_id], ABSENT)
+        return column
+
+
+@dataclass(frozen=True, slots=True)
+class ImageLocality(ScorePlugin[IntColumn]):
+    """Score the bytes of the pod's images that the node has: 0 up to 23 MB, ``maximum`` from 1000 MB."""
+
+    maximum: int
+    rule: ImageRule = ImageRule.SPREAD
+
+    name = "ImageLocality"
+
+    def prepare(self, pod: Incoming, cluster: Cluster) -> IntColumn:
+        nodes = cluster.nodes
+        own_size = self.rule is ImageRule.OWN_SIZE
+        index: ImageIndex = cluster.derived.setdefault(("ImageLocality", own_size), ImageIndex(own_size))
+        total = np.zeros(nodes.n_rows, dtype=np.int64)
+        for container in pod.info.spec.containers:
+            image = container.image if own_size else normalized_name(container.image)
+            size = index.of(cluster, image)
+            has = size != ABSENT
+            if own_size:
+                total[has] += size[has]
+            elif has.any():
+                spread = float(np.count_nonzero(has)) / float(len(nodes))
+                total[has] += int(float(size[np.argmax(has)]) * spread)
+        return self._scaled(total)
+
+    def mend(self, state: IntColumn, changes: Changes) -> Rows | None:
+        # An image that comes to one node is worth more on all of them.
+        return None if changes.nodes else np.empty(0, dtype=np.intp)
+
+    def score(self, state: IntColumn, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
+        return state[rows].copy()
+
+    def batch(self, state: IntColumn, feasible: NDArray[np.bool_]) -> BatchKind:
+        return BatchKind.CONSTANT
+
+    def _scaled(self, total: IntColumn) -> IntColumn:
+        scaled = self.maximum * (np.clip(total, MIN_BYTES, MAX_BYTES) - MIN_BYTES) // (MAX_BYTES - MIN_BYTES)
+        if self.rule is ImageRule.OWN_SIZE:
+            # Anything within the range counts 1 more.
+            scaled += (total >= MIN_BYTES) & (total < MAX_BYTES)
+        return scaled
+
+
+def normalized_name(image: str) -> str:
+    """Return an image's name with the tag ``latest`` if it has none; the port of a registry is no tag."""
+    return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"

@@ -1,0 +1,54 @@
+"""Is the node open to new pods? CheckNodeUnschedulable.
+
+Source: ``algorithm/predicates/predicates.go`` of 1.10, 1.13 and 1.17.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from berth.cluster.arrays import ALL_ROWS, IntColumn, Rows
+from berth.cluster.cluster import Cluster, Incoming
+from berth.framework.plugin import FITS, BatchKind, FilterPlugin
+from berth.objects.nodes import Taint
+from berth.objects.taints import tolerated
+
+UNSCHEDULABLE_TAINT = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+
+
+@dataclass(frozen=True, slots=True)
+class Cordon:
+    """The cluster, and whether the pod goes to cordoned nodes as well."""
+
+    cluster: Cluster
+    is_tolerated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NodeUnschedulable(FilterPlugin[Cordon]):
+    """The node is not cordoned.
+
+    Attributes
+    ----------
+    tolerable : bool
+        Whether a pod that tolerates the taint of cordoned nodes is let through (since 1.11).
+    """
+
+    tolerable: bool = True
+    reason: str = "node(s) were unschedulable"
+
+    name = "NodeUnschedulable"
+
+    def prepare(self, pod: Incoming, cluster: Cluster) -> Cordon:
+        return Cordon(cluster, self.tolerable and tolerated(pod.info.spec.tolerations, UNSCHEDULABLE_TAINT))
+
+    def filter(self, state: Cordon, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
+        cordoned = state.cluster.nodes.unschedulable[rows]
+        return (cordoned & (not state.is_tolerated)).astype(np.int64)
+
+    def reasons(self, state: Cordon, code: int) -> tuple[str, ...]:
+        return (self.reason,) if code != FITS else ()
+
+    def batch(self, state: Cordon, feasible: NDArray[np.bool_]) -> BatchKind:
+        return BatchKind.CONSTANT
