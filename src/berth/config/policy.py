@@ -11,10 +11,17 @@ from berth.config.document import At, read_document
 from berth.config.extenders import extender_notes, read_extenders
 from berth.config.mistakes import ConfigError, known_name
 from berth.config.shapes import read_resources, read_shape
-from berth.framework.compose import MeanOf
 from berth.framework.plugin import FilterPlugin, ScorePlugin
-from berth.releases.profiles import Chosen, choose, missing_names, profile_of, provider_names
-from berth.releases.registered import DEFAULT_PROVIDER, GENERAL_PARTS, Registered, registered
+from berth.plugins.node_label import PreferNodeLabels
+from berth.releases.profiles import (
+    DEFAULT_PROVIDER,
+    Chosen,
+    choose,
+    missing_names,
+    profile_of,
+    provider_names,
+)
+from berth.releases.registered import GENERAL_PARTS, Registered, registered
 from berth.releases.release import LabelRule, Options, RatioShape, Release
 
 _INT32 = 2**31 - 1
@@ -88,10 +95,11 @@ class _Reader:
     release: Release
     options: Options
     notes: list[str] = field(default_factory=list)
+    always_check_all: bool = False
 
     @property
     def rules(self) -> Registered:
-        return registered(self.release.name, self.options)
+        return registered(self.release, self.options)
 
     def read(self, document: At) -> Configured:
         fields = document.fields(_FIELDS, "field of a Policy")
@@ -103,7 +111,12 @@ class _Reader:
         self.notes += extender_notes(extenders)
         if document.mistakes:
             return Configured({})
-        profile = profile_of(self.release, self.options, Chosen(predicates, priorities))
+        profile = profile_of(
+            self.release,
+            self.options,
+            Chosen(predicates, priorities),
+            always_check_all=self.always_check_all,
+        )
         return Configured({DEFAULT_SCHEDULER: profile}, tuple(self.notes), extenders)
 
     def _read_options(self, fields: Mapping[str, At]) -> None:
@@ -112,8 +125,8 @@ class _Reader:
         self.options = replace(
             self.options,
             hard_pod_affinity_weight=weight or self.options.hard_pod_affinity_weight,
-            always_check_all=check_all or self.options.always_check_all,
         )
+        self.always_check_all = check_all and not self.rules.as_plugins
         if check_all and self.rules.as_plugins:
             self.notes.append(
                 f"alwaysCheckAllPredicates has no effect in {self.release.name}: its predicates run as plugins, which "
@@ -137,7 +150,9 @@ class _Reader:
                     self.notes.append(f"{fields['name'].path}: {name} stands there twice, and counts once")
                 plain.append(name)
                 self._check_general(fields["name"], name, plain)
-        mandatory = sorted(self.rules.mandatory.difference(plain))
+        mandatory = sorted(self.release.mandatory_filters(self.options).difference(plain))
+        if at.mistakes:
+            return {}
         self._note_missing([name for name in mandatory if name not in self.release.filters])
         chosen = dict(choose(self.release, self.options, [*plain, *mandatory], {}).filters)
         for custom in customs.values():
@@ -155,9 +170,7 @@ class _Reader:
             at.wrong(known_name(name, sorted(known), f"{what} of {self.release.name}"))
             return False
         table = self.release.filters if what == "predicate" else self.release.scores
-        if name not in table:
-            if name in self.rules.unordered:
-                return True
+        if self.release.aliases.get(name, name) not in table:
             at.wrong(f"another {what}: this one is {NOT_YET} for {self.release.name}")
             return False
         return True
@@ -166,9 +179,9 @@ class _Reader:
         self, chosen: dict[str, tuple[FilterPlugin[Any], ...]]
     ) -> dict[str, tuple[FilterPlugin[Any], ...]]:
         """Leave out what the release never asks: up to 1.17 predicates whose name its list lacks."""
-        if self.rules.checks_all:
+        if self.release.asks_all:
             return chosen
-        never = [name for name in chosen if name not in self.release.filters or name in self.rules.unordered]
+        never = [name for name in chosen if name not in self.release.filters]
         for name in never:
             hint = f"; call it {SERVICE_AFFINITY} or {LABEL_PRESENCE}" if self.rules.keeps_names else ""
             if name in self.rules.unordered:
@@ -259,12 +272,12 @@ class _Reader:
                     )
                 weights[name] = weight
         self._check_total(at, [*weights.values(), *(custom.weight for custom in customs.values())])
+        if at.mistakes:
+            return {}
         chosen = dict(choose(self.release, self.options, (), weights).scores)
         for custom in customs.values():
             plugins = [self.release.scores[custom.table_name](options) for options in custom.options]
-            made = [plugin for plugin in plugins if plugin is not None]
-            if made:
-                chosen[custom.name] = (made[0] if len(made) == 1 else MeanOf(tuple(made)), custom.weight)
+            chosen[custom.name] = (_as_one(plugins), custom.weight)
         return chosen
 
     def _weight(self, at: At) -> int:
@@ -345,6 +358,17 @@ class _Reader:
     def _note_missing(self, names: list[str]) -> None:
         if names:
             self.notes.append(f"{NOT_YET} for {self.release.name}, and not asked: {', '.join(names)}")
+
+
+def _as_one(plugins: list[ScorePlugin[Any] | None]) -> ScorePlugin[Any] | None:
+    """Make one plugin of several label preferences: 1.17 has one, with all labels."""
+    first, *others = plugins
+    if isinstance(first, PreferNodeLabels):
+        for other in others:
+            if isinstance(other, PreferNodeLabels):
+                present, absent = first.present + other.present, first.absent + other.absent
+                first = replace(first, present=present, absent=absent)
+    return first
 
 
 def _check_kind(fields: Mapping[str, At], kind: str, versions: tuple[str, ...]) -> None:

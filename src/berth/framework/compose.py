@@ -1,4 +1,4 @@
-"""Filters made of filters, scores made of scores."""
+"""Filters made of filters."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from berth.cluster.arrays import ALL_ROWS, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.log import Changes
-from berth.framework.plugin import FITS, BatchKind, FilterPlugin, Plugin, ScorePlugin
+from berth.framework.plugin import FITS, BatchKind, FilterPlugin, Plugin
 
 
 @dataclass(slots=True)
@@ -80,32 +80,6 @@ class AllOf(FilterPlugin[Parts]):
             state.combinations.append(codes)
             number = state.number_of[codes] = len(state.combinations)
         return number
-
-
-@dataclass(frozen=True, slots=True)
-class MeanOf(ScorePlugin[list[Any]]):
-    """The mean of several scores that need no normalizing, rounded down: upstream's NodeLabel with several labels."""
-
-    parts: tuple[ScorePlugin[Any], ...]
-
-    name = "MeanOf"
-
-    def prepare(self, pod: Incoming, cluster: Cluster) -> list[Any]:
-        return [part.prepare(pod, cluster) for part in self.parts]
-
-    def mend(self, state: list[Any], changes: Changes) -> Rows | None:
-        found = [part.mend(each, changes) for part, each in zip(self.parts, state, strict=True)]
-        touched = [rows for rows in found if rows is not None and not isinstance(rows, slice)]
-        return np.unique(np.concatenate(touched)) if len(touched) == len(self.parts) else None
-
-    def score(self, state: list[Any], rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
-        columns = [part.score(each, rows, placed) for part, each in zip(self.parts, state, strict=True)]
-        total: IntColumn = np.sum(columns, axis=0, dtype=np.int64)
-        return total // len(self.parts)
-
-    def batch(self, state: list[Any], feasible: NDArray[np.bool_]) -> BatchKind:
-        kinds = batch_kinds(self.parts, state, feasible)
-        return BatchKind.CONSTANT if set(kinds) == {BatchKind.CONSTANT} else BatchKind.SERIAL
 
 
 def batch_kinds(

@@ -1,9 +1,13 @@
 """A profile: which plugins decide, in which order and with which weights."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from berth.cluster.cluster import Cluster, Incoming
 from berth.framework.plugin import FilterPlugin, ScorePlugin
+
+Reasons = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,14 @@ class NamedFilter:
     plugin: FilterPlugin[Any]
 
 
+def _all_of_them(reasons: Reasons) -> Reasons:
+    return reasons
+
+
+def _nothing(pod: Incoming, cluster: Cluster) -> None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Profile:
     """Filters in the order in which they are asked, and scores with their weights (0: not computed).
@@ -31,8 +43,17 @@ class Profile:
     ----------
     always_check_all : bool
         Whether a node's reasons are those of all filters that it fails, not only of the first.
+    reported : callable
+        Of a filter's reasons against a node, those that the pod is told.
+    refuses : callable
+        Why a pod is not looked at, whatever the nodes; None if it is.
+    drops : FilterPlugin or None
+        Nodes that fail it are left out before any filter is asked: they count nowhere.
     """
 
     filters: tuple[NamedFilter, ...]
     scores: tuple[WeightedScore, ...]
     always_check_all: bool = False
+    reported: Callable[[Reasons], Reasons] = _all_of_them
+    refuses: Callable[[Incoming, Cluster], str | None] = _nothing
+    drops: FilterPlugin[Any] | None = None

@@ -7,17 +7,9 @@ from typing import Any
 from berth.errors import InputError
 from berth.framework.plugin import FilterPlugin, ScorePlugin
 from berth.framework.profile import NamedFilter, Profile, WeightedScore
-from berth.releases.registered import (
-    AUTOSCALER_PROVIDER,
-    DEFAULT_PROVIDER,
-    GENERAL_PARTS,
-    PROVIDERS,
-    registered,
-)
 from berth.releases.release import Options, Release
 
-MODERN = "1.36"
-"""The release that has plugins and a KubeSchedulerConfiguration in place of predicates, priorities and a Policy."""
+DEFAULT_PROVIDER = "DefaultProvider"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +38,13 @@ def provider_names(
     InputError
         There is no such provider.
     """
-    if provider not in PROVIDERS or (release.name == MODERN and provider != DEFAULT_PROVIDER):
-        known = (DEFAULT_PROVIDER,) if release.name == MODERN else PROVIDERS
+    if provider == DEFAULT_PROVIDER:
+        return release.default_filters(options), dict(release.default_scores(options))
+    if provider not in release.providers:
+        known = dict.fromkeys((DEFAULT_PROVIDER, *release.providers))
         raise InputError("provider", provider, f"one of {release.name}'s: {', '.join(known)}")
-    weights = dict(release.default_scores(options))
-    if provider == AUTOSCALER_PROVIDER and "LeastRequestedPriority" in weights:
-        del weights["LeastRequestedPriority"]
-        weights["MostRequestedPriority"] = 1
-    return release.default_filters(options), weights
+    chosen = release.providers[provider]
+    return chosen.filters(options), chosen.scores(options)
 
 
 def provider_profile(release: Release, options: Options, provider: str = DEFAULT_PROVIDER) -> Profile:
@@ -76,34 +67,27 @@ def missing_names(release: Release, filters: Iterable[str], scores: Iterable[str
 
 def choose(release: Release, options: Options, filters: Iterable[str], weights: Mapping[str, int]) -> Chosen:
     """Make the plugins that a release has under these names; names without one are left out."""
+    table = {name: release.aliases.get(name, name) for name in filters}
     return Chosen(
-        {name: (release.filters[name](options),) for name in filters if name in release.filters},
+        {name: (release.filters[table[name]](options),) for name in table if table[name] in release.filters},
         {name: (release.scores[name](options), w) for name, w in weights.items() if name in release.scores},
     )
 
 
-def profile_of(release: Release, options: Options, chosen: Chosen) -> Profile:
+def profile_of(
+    release: Release, options: Options, chosen: Chosen, *, always_check_all: bool = False
+) -> Profile:
     """Put the chosen plugins into the release's order."""
     order = [name for name in release.filters if name in chosen.filters]
     order += [name for name in chosen.filters if name not in release.filters]
     scores = [name for name in release.scores if name in chosen.scores]
     scores += [name for name in chosen.scores if name not in release.scores]
-    as_plugins = False
-    always_check_all = options.always_check_all
-    if release.name != MODERN:
-        rules = registered(release.name, options)
-        as_plugins = rules.as_plugins
-        always_check_all = rules.checks_all or (always_check_all and not as_plugins)
-    filters: list[NamedFilter] = []
-    for name in order:
-        plugins = chosen.filters[name]
-        parts = GENERAL_PARTS.get(name, ()) if as_plugins else ()
-        if parts and all(part in release.filters for part in parts):
-            plugins = tuple(release.filters[part](options) for part in parts)
-        filters += [NamedFilter(name, plugin) for plugin in plugins]
     weighted = [(name, *chosen.scores[name]) for name in scores]
     return Profile(
-        tuple(filters),
-        tuple(WeightedScore(name, plugin, weight) for name, plugin, weight in weighted if plugin is not None),
-        always_check_all,
+        filters=tuple(NamedFilter(name, plugin) for name in order for plugin in chosen.filters[name]),
+        scores=tuple(WeightedScore(name, plugin, w) for name, plugin, w in weighted if plugin is not None),
+        always_check_all=always_check_all or release.asks_all,
+        reported=release.reported,
+        refuses=release.refuses,
+        drops=release.drops,
     )

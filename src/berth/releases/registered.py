@@ -1,4 +1,4 @@
-"""What a Policy of an old release may name, and what it gets anyway. Knows nothing of how a Policy is written.
+"""What a Policy of an old release may name. Knows nothing of how a Policy is written.
 
 Source: ``algorithmprovider/defaults`` and ``factory/plugins.go`` (1.17: ``algorithm_factory.go``) of each release.
 """
@@ -7,11 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from berth.releases.release import Options
-
-DEFAULT_PROVIDER = "DefaultProvider"
-AUTOSCALER_PROVIDER = "ClusterAutoscalerProvider"
-PROVIDERS = (DEFAULT_PROVIDER, AUTOSCALER_PROVIDER)
+from berth.releases.release import Options, Release
 
 TAINT_NODES = "TaintNodesByCondition"
 EVEN_PODS_SPREAD = "EvenPodsSpread"
@@ -24,8 +20,6 @@ class Registered:
 
     Attributes
     ----------
-    mandatory : frozenset of str
-        Predicates that are asked whatever the Policy says.
     unordered : frozenset of str
         Predicates that a Policy may name but the release never asks: its list of predicates lacks them.
     as_plugins : bool
@@ -35,18 +29,14 @@ class Registered:
         Whether a predicate or priority with an argument goes by the Policy's name, and is one of its own.
     has_ratio : bool
         Whether it knows ``requestedToCapacityRatioArguments``.
-    checks_all : bool
-        Whether all predicates are asked even when one has failed, without being told to.
     """
 
     predicates: frozenset[str]
     priorities: frozenset[str]
-    mandatory: frozenset[str]
     unordered: frozenset[str] = frozenset()
     as_plugins: bool = False
     keeps_names: bool = True
     has_ratio: bool = True
-    checks_all: bool = False
 
 
 _GENERAL_PARTS = ("PodFitsResources", "HostName", "PodFitsHostPorts", "MatchNodeSelector")
@@ -69,42 +59,29 @@ _PRIORITIES = frozenset({
 _PORTS = frozenset({"PodFitsPorts"})
 
 
-def registered(release: str, options: Options) -> Registered:
+def registered(release: Release, options: Options) -> Registered:
     """Return what an old release registers under its feature gates."""
     gates = options.feature_gates
+    mandatory = release.mandatory_filters(options)
     limits = {"ResourceLimitsPriority"} if gates.get(RESOURCE_LIMITS, False) else set()
-    match release:
+    match release.name:
         case "1.7":
-            predicates = _ALWAYS | _PRESSURES | {"NoVolumeNodeConflict"}
-            return Registered(predicates, _PRIORITIES, frozenset(), has_ratio=False, checks_all=True)
+            return Registered(_ALWAYS | _PRESSURES | {"NoVolumeNodeConflict"}, _PRIORITIES, has_ratio=False)
         case "1.10":
-            predicates = _ALWAYS | _PRESSURES | {"CheckVolumeBinding"}
-            if gates.get(TAINT_NODES, False):
-                mandatory = frozenset({"PodToleratesNodeTaints"})
-            else:
-                mandatory = frozenset({"CheckNodeCondition"})
-            return Registered(
-                predicates | mandatory, _PRIORITIES | limits, mandatory, unordered=_PORTS, has_ratio=False
-            )
+            predicates = _ALWAYS | _PRESSURES | {"CheckVolumeBinding"} | mandatory
+            return Registered(predicates, _PRIORITIES | limits, _PORTS, has_ratio=False)
         case "1.13":
-            predicates = _ALWAYS | {"CheckVolumeBinding", "MaxCSIVolumeCountPred"}
-            if gates.get(TAINT_NODES, False):
-                mandatory = frozenset({"PodToleratesNodeTaints", "CheckNodeUnschedulable"})
-            else:
+            predicates = _ALWAYS | {"CheckVolumeBinding", "MaxCSIVolumeCountPred"} | mandatory
+            if not gates.get(TAINT_NODES, False):
                 predicates |= _PRESSURES | {"CheckNodePIDPressure"}
-                mandatory = frozenset({"CheckNodeCondition"})
-            priorities = _PRIORITIES | limits | {"RequestedToCapacityRatioPriority"}
-            return Registered(predicates | mandatory, priorities, mandatory, unordered=_PORTS)
+            return Registered(predicates, _PRIORITIES | limits | {"RequestedToCapacityRatioPriority"}, _PORTS)
         case _:
             predicates = _ALWAYS | {"CheckVolumeBinding", "MaxCSIVolumeCountPred", "MaxCinderVolumeCount"}
             priorities = _PRIORITIES | limits | {"RequestedToCapacityRatioPriority"}
-            if gates.get(EVEN_PODS_SPREAD, False):
+            if gates.get(EVEN_PODS_SPREAD, True):
                 predicates |= {"EvenPodsSpread"}
                 priorities |= {"EvenPodsSpreadPriority"}
-            mandatory = frozenset({"PodToleratesNodeTaints", "CheckNodeUnschedulable"})
-            return Registered(
-                predicates | mandatory, priorities, mandatory, _PORTS, as_plugins=True, keeps_names=False
-            )
+            return Registered(predicates | mandatory, priorities, _PORTS, as_plugins=True, keeps_names=False)
 
 
 _OWN_GATES: Mapping[str, Mapping[str, bool]] = MappingProxyType(

@@ -51,8 +51,6 @@ class Options:
     ratio: RatioShape | None = None
     max_pd_volumes: int | None = None
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
-    always_check_all: bool = False
-    """Whether reasons are those of all predicates, not only of the first that fails."""
 
 
 FilterFactory = Callable[[Options], FilterPlugin[Any]]

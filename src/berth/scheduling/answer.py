@@ -5,14 +5,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.cluster.arrays import ALL_ROWS, IntColumn
+from berth.cluster.arrays import ALL_ROWS
 from berth.cluster.cluster import Cluster, Incoming
 from berth.framework.plugin import FITS, FilterPlugin, ScorePlugin
 from berth.framework.prefilter import EVERY_NODE, PreFiltered, prefilter
 from berth.releases.release import Options, Release
-from berth.scheduling.evaluation import Unschedulable
-
-NO_NODES = "no nodes available to schedule pods"
+from berth.scheduling.evaluation import NO_NODES, Unschedulable
 
 Reasons = dict[str, list[str]]
 RowReasons = dict[int, list[str]]

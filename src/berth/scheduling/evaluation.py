@@ -12,6 +12,8 @@ from berth.framework.plugin import FITS
 from berth.framework.prefilter import EVERY_NODE, PreFiltered, prefilter
 from berth.framework.profile import Profile
 
+NO_NODES = "no nodes available to schedule pods"
+
 
 @dataclass(frozen=True, slots=True)
 class Unschedulable:
@@ -43,6 +45,8 @@ class Evaluation:
     ----------
     before : PreFiltered
         What the filters say before any node is looked at.
+    dropped : bool[n_rows] or None
+        The nodes that the profile leaves out before any filter is asked.
     """
 
     def __init__(self, profile: Profile, pod: Incoming, cluster: Cluster) -> None:
@@ -54,6 +58,7 @@ class Evaluation:
         self.codes: list[IntColumn] = []
         self.raw: list[IntColumn] = []
         self.before: PreFiltered = EVERY_NODE
+        self.dropped: BoolColumn | None = None
         self.fits: BoolColumn
         self.version = -1
         self.evaluate()
@@ -72,6 +77,7 @@ class Evaluation:
             for s, state in zip(self.profile.scores, self.score_states, strict=True)
         ]
         self.before = self._prefilter()
+        self.dropped = self._drop()
         self._combine(ALL_ROWS)
         self.version = cluster.log.version
 
@@ -99,7 +105,10 @@ class Evaluation:
                 rows = ALL_ROWS
             self.raw[i][rows] = s.plugin.score(self.score_states[i], rows)
         before, self.before = self.before, self._prefilter()
-        self._combine(np.flatnonzero(touched) if self.before == before else ALL_ROWS)
+        moved = self.before != before
+        if changes.nodes and self.dropped is not None:
+            self.dropped, moved = self._drop(), True
+        self._combine(ALL_ROWS if moved else np.flatnonzero(touched))
         self.version = log.version
 
     def normalized(self, rows: NDArray[np.intp]) -> list[IntColumn]:
@@ -126,12 +135,15 @@ class Evaluation:
 
     def error(self) -> str | None:
         """Return the text of the first error, of the filters or that a node meets on its way through them."""
-        if self.before.error is not None:
-            return self.before.error
+        error = self.profile.refuses(self.pod, self.cluster) or self.before.error
+        if error is not None:
+            return error
+        if self.dropped is not None and not (self.cluster.nodes.alive & ~self.dropped).any():
+            return NO_NODES
         if not any((codes < 0).any() for codes in self.codes):
             return None
         failing = self.failing()
-        asked = self.before.asked(self.cluster.nodes)
+        asked = self.asked()
         for row in np.argsort(self.cluster.nodes.rank):
             if not asked[row]:
                 continue
@@ -139,6 +151,11 @@ class Evaluation:
                 if failing[i][row] and codes[row] < 0:
                     return self.reasons(i, int(codes[row]))[0]
         return None
+
+    def asked(self) -> BoolColumn:
+        """Tell which rows the filters are asked about (bool[n_rows])."""
+        asked = self.before.asked(self.cluster.nodes)
+        return asked if self.dropped is None else asked & ~self.dropped
 
     def reasons(self, i: int, code: int) -> tuple[str, ...]:
         """Return the reasons behind a code of the profile's filter ``i``."""
@@ -148,9 +165,11 @@ class Evaluation:
         """Count the reasons why no node fits."""
         counts: dict[str, int] = {}
         n_nodes = len(self.cluster.nodes)
+        if self.dropped is not None:
+            n_nodes -= int((self.cluster.nodes.alive & self.dropped).sum())
         if self.before.rejection:
             return Unschedulable(n_nodes, counts, self.before.rejection)
-        asked = self.before.asked(self.cluster.nodes)
+        asked = self.asked()
         n_left_out = n_nodes - int(asked.sum())
         if n_left_out:
             counts[self.before.left_out] = n_left_out
@@ -158,7 +177,7 @@ class Evaluation:
         for i, codes in enumerate(self.codes):
             found, times = np.unique(codes[asked & failing[i]], return_counts=True)
             for code, n in zip(found.tolist(), times.tolist(), strict=True):
-                for reason in self.reasons(i, code):
+                for reason in self.profile.reported(self.reasons(i, code)):
                     counts[reason] = counts.get(reason, 0) + n
         return Unschedulable(n_nodes, counts)
 
@@ -166,8 +185,15 @@ class Evaluation:
         named = zip(self.profile.filters, self.filter_states, strict=True)
         return prefilter((f.name, f.plugin, state) for f, state in named)
 
+    def _drop(self) -> BoolColumn | None:
+        plugin = self.profile.drops
+        if plugin is None:
+            return None
+        dropped: BoolColumn = plugin.filter(plugin.prepare(self.pod, self.cluster), ALL_ROWS) != FITS
+        return dropped
+
     def _combine(self, rows: Rows) -> None:
-        asked = self.before.asked(self.cluster.nodes)
+        asked = self.asked()
         if isinstance(rows, slice):
             self.fits = asked.copy()
         else:
