@@ -284,7 +284,7 @@ def test_while_the_cluster_loads_lists_are_put_off(tmp_path: Path) -> None:
 
     with serving(tmp_path, origin=an_origin(slowly), wait=False) as client:
         assert client.get("/healthz").status_code == 200
-        assert client.get("/readyz").json()["reasons"] == ["the shop is being loaded"]
+        assert client.get("/readyz").json()["reasons"] == ["the shop is being loaded and saved"]
         for path in ("/schedulePod", "/plan"):
             answer = client.post(path, json={"podList": [adding()]})
             assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")

@@ -66,7 +66,7 @@ def a_shop() -> Cluster:
 
 
 def an_origin(load: Callable[[], Cluster] = a_shop, description: str = "the shop") -> Origin:
-    return Origin(description, load, LoadFeed(None, None, ForecastLimits()), {}, ("shop", "web"))
+    return Origin(description, load, LoadFeed(None, None, ForecastLimits()), {})
 
 
 def settings_with(**overrides: object) -> Settings:

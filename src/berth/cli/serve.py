@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+import socket
 import sys
 from collections.abc import Callable
 from datetime import datetime
@@ -13,7 +14,7 @@ import typer
 
 if TYPE_CHECKING:
     from berth.config.settings import Settings
-    from berth.service.origin import Origin
+    from berth.service.running import Service
     from berth.store.interface import Store
 
 DEMO_STORE = Path(".berth") / "demo.db"
@@ -84,7 +85,7 @@ def run(settings: "Settings", *, reset: bool, clock: Callable[[], datetime]) -> 
     from berth.service.app import make_app
     from berth.service.origin import demo, recorded
     from berth.service.running import assemble
-    from berth.service.server import bind, make_server
+    from berth.service.server import address_of, bind, make_server
 
     _set_up_logging(settings.log.level)
     origin = recorded(settings) if settings.snapshot.paths else demo(settings)
@@ -96,10 +97,12 @@ def run(settings: "Settings", *, reset: bool, clock: Callable[[], datetime]) -> 
         def end(*_: object) -> None:
             server.should_exit = True
 
+        service.on_ready = lambda: _suggest(service, bound)
         service.on_failure = end
         for sign in (signal.SIGINT, signal.SIGTERM):
             signal.signal(sign, end)  # the server raises what ended it once more: that is no failure
-        _greet(origin, bound)
+        typer.echo(f"Berth serves {origin.description} at {address_of(bound)}\n")
+        sys.stdout.flush()
         server.run(sockets=[bound])
     if service.loop.failure is not None:
         raise service.loop.failure
@@ -126,16 +129,13 @@ def _set_up_logging(level: str) -> None:
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
 
 
-def _greet(origin: "Origin", bound: object) -> None:
-    import socket
-
+def _suggest(service: "Service", bound: socket.socket) -> None:
+    """Print what to try next, once there is a cluster to try it on."""
     from berth.service.server import address_of
     from berth.service.suggestion import suggestions
 
-    assert isinstance(bound, socket.socket)
-    url = address_of(bound)
-    typer.echo(f"Berth serves {origin.description} at {url}\n")
-    for line in suggestions(url, *origin.example):
+    assert service.embedded.example is not None  # it is loaded
+    for line in suggestions(address_of(bound), *service.embedded.example):
         typer.echo(line)
     typer.echo("\nCtrl-C ends it.")
     sys.stdout.flush()

@@ -26,7 +26,7 @@ class GrowingArray:
     __slots__ = ("_data", "_fill", "size")
 
     def __init__(self, dtype: DTypeLike, fill: int = 0) -> None:
-        self._data: NDArray[Any] = np.full(16, fill, dtype=dtype)
+        self._data: NDArray[Any] = np.empty(0, dtype=dtype)
         self._fill = fill
         self.size = 0
 
@@ -37,11 +37,13 @@ class GrowingArray:
 
     def grow_to(self, size: int) -> None:
         """Make the array at least ``size`` long."""
+        if size <= self.size:
+            return
         if size > len(self._data):
-            grown = np.full(max(size, len(self._data) * 3 // 2), self._fill, dtype=self._data.dtype)
+            grown = np.full(max(size, 16, len(self._data) * 3 // 2), self._fill, dtype=self._data.dtype)
             grown[: self.size] = self._data[: self.size]
             self._data = grown
-        self.size = max(self.size, size)
+        self.size = size
 
     def append(self, value: int) -> int:
         """Add an entry and return its index."""

@@ -8,6 +8,7 @@ import numpy as np
 from berth.cluster.accounting import PODS, Accounting, Amounts
 from berth.cluster.arrays import GrowingArray, IntColumn, Interner
 from berth.objects.decode import decode
+from berth.objects.pod_records import record_of
 from berth.objects.pods import Pod, PodAffinity, PodSpec
 
 HostPort = tuple[str, int, str]
@@ -79,19 +80,16 @@ class SpecTable:
 
     def id_of_pod(self, pod: Pod) -> int:
         """Return the id of a decoded pod's spec, its node's name aside."""
-        spec = pod.spec
-        if spec.node_name:
-            spec = msgspec.structs.replace(spec, node_name="")
-        return self.id(msgspec.json.encode(spec))
+        return self.id(record_of(pod).spec_key())
 
     def held(self) -> dict[int, IntColumn]:
         """Return by resource id what each spec holds (int64[n_specs])."""
-        for column in self._held.values():
-            column.grow_to(len(self))
+        self._fill_columns()
         return {resource_id: column.values for resource_id, column in self._held.items()}
 
     def nonzero(self) -> tuple[IntColumn, IntColumn]:
         """Return what each spec counts for the priorities: milli-CPU and bytes (int64[n_specs] each)."""
+        self._fill_columns()
         return self._nonzero[0].values, self._nonzero[1].values
 
     def _add(self, spec: PodSpec, canonical: bytes) -> int:
@@ -110,13 +108,21 @@ class SpecTable:
         )
         self._infos.append(info)
         self._keys.append(canonical)
-        for resource_id, amount in info.held.items():
-            column = self._held.setdefault(resource_id, GrowingArray(np.int64))
-            column.grow_to(spec_id + 1)
-            column.values[spec_id] = amount
-        for column, amount in zip(self._nonzero, nonzero, strict=True):
-            column.append(amount)
         return spec_id
+
+    def _fill_columns(self) -> None:
+        """Bring the columns up to the latest spec: many at once cost little more than one."""
+        start = self._nonzero[0].size
+        added = self._infos[start:]
+        if not added:
+            return
+        for column, amounts in zip(self._nonzero, zip(*(i.nonzero for i in added), strict=True), strict=True):
+            column.extend(np.array(amounts, dtype=np.int64))
+        for resource_id in {resource_id for info in added for resource_id in info.held}:
+            self._held.setdefault(resource_id, GrowingArray(np.int64))
+        for resource_id, column in self._held.items():
+            column.grow_to(start)
+            column.extend(np.array([info.held.get(resource_id, 0) for info in added], dtype=np.int64))
 
     def _by_id(self, by_name: Amounts) -> dict[int, int]:
         return {self._resources.id(name): amount for name, amount in by_name.items()}

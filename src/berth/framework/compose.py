@@ -53,11 +53,13 @@ class AllOf(FilterPlugin[Parts]):
         found: IntColumn = np.zeros_like(codes[0])
         failing = np.flatnonzero(np.logical_or.reduce([column != FITS for column in codes]))
         if len(failing):
-            distinct, inverse = np.unique(
-                np.stack([column[failing] for column in codes]), axis=1, return_inverse=True
-            )
-            numbers = [self._number(state, tuple(column)) for column in distinct.T.tolist()]
-            found[failing] = np.array(numbers)[inverse.reshape(-1)]
+            number_of = state.number_of
+            together = list(zip(*(column[failing].tolist() for column in codes), strict=True))
+            for combination in dict.fromkeys(together):
+                if combination not in number_of:
+                    state.combinations.append(combination)
+                    number_of[combination] = len(state.combinations)
+            found[failing] = [number_of[combination] for combination in together]
         return found
 
     def reasons(self, state: Parts, code: int) -> tuple[str, ...]:
@@ -72,14 +74,6 @@ class AllOf(FilterPlugin[Parts]):
         if set(kinds) == {BatchKind.CONSTANT}:
             return BatchKind.CONSTANT
         return BatchKind.LOCAL if set(kinds) <= {BatchKind.LOCAL, BatchKind.CONSTANT} else BatchKind.SERIAL
-
-    @staticmethod
-    def _number(state: Parts, codes: tuple[int, ...]) -> int:
-        number = state.number_of.get(codes)
-        if number is None:
-            state.combinations.append(codes)
-            number = state.number_of[codes] = len(state.combinations)
-        return number
 
 
 def batch_kinds(

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import field
 
+from berth.objects.decode import without_nulls
 from berth.objects.pods import Pod
 
 _ABSENT = msgspec.Raw(b"null")
@@ -140,17 +141,23 @@ _decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(PodRecord)
 
 
 def decode_record(data: bytes | msgspec.Raw) -> PodRecord:
-    """Decode a pod from JSON.
+    """Decode a pod from JSON; a ``null`` counts as absent.
 
     Raises
     ------
     msgspec.ValidationError
         A field has the wrong type.
     """
-    record: PodRecord = _decoder.decode(data)
+    record: PodRecord
+    try:
+        record = _decoder.decode(data)
+    except msgspec.ValidationError:
+        record = _decoder.decode(_encoder.encode(without_nulls(msgspec.json.decode(data))))
     return record
 
 
 def record_of(pod: Pod) -> PodRecord:
     """Return the record of a decoded pod."""
-    return decode_record(_encoder.encode(pod))
+    # Not the pod itself: of that an empty spec is left out.
+    parts = {"metadata": pod.metadata, "spec": pod.spec, "status": pod.status}
+    return decode_record(_encoder.encode(parts))

@@ -30,8 +30,8 @@ class Average(Enum):
     OF_POSITIVE = "1.17: weighted, resources that score 0 left out, rounded to the nearest"
 
 
-def table_of(points: Sequence[Point], maximum: int) -> IntColumn:
-    """Return the score of every utilization from 0 to 100 (int64[101]).
+def table_of(points: Sequence[Point], maximum: int) -> tuple[int, ...]:
+    """Return the score of every utilization from 0 to 100.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def table_of(points: Sequence[Point], maximum: int) -> IntColumn:
             raise InputError(f"{path}[{i}].score", score, f"from 0 to {maximum}")
         if i and utilization <= points[i - 1][0]:
             raise InputError(f"{path}[{i}].utilization", utilization, "above the point before it")
-    return np.array([_on_line(points, p) for p in range(FULL + 1)], dtype=np.int64)
+    return tuple(_on_line(points, p) for p in range(FULL + 1))
 
 
 def _on_line(points: Sequence[Point], utilization: int) -> int:
@@ -89,18 +89,6 @@ class RequestedToCapacityRatio(ScorePlugin[Usages]):
     average: Average = Average.PLAIN
 
     name = "RequestedToCapacityRatio"
-
-    @classmethod
-    def shaped(
-        cls,
-        points: Sequence[Point],
-        maximum: int,
-        resources: tuple[tuple[str, int], ...] = (),
-        average: Average = Average.PLAIN,
-    ) -> "RequestedToCapacityRatio":
-        """Make the plugin from the points of its line."""
-        weights = resources or ((CPU, 1), (MEMORY, 1))
-        return cls(tuple(table_of(points, maximum).tolist()), weights, average)
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> Usages:
         nonzero = dict(zip((CPU, MEMORY), pod.info.nonzero, strict=True))

@@ -14,7 +14,7 @@ from berth.plugins.node_ports import NodePorts
 from berth.plugins.node_prefer_avoid_pods import NodePreferAvoidPods
 from berth.plugins.node_resources_fit import NodeResourcesFit
 from berth.plugins.node_unschedulable import NodeUnschedulable
-from berth.plugins.requested_to_capacity_ratio import RequestedToCapacityRatio
+from berth.plugins.requested_to_capacity_ratio import RequestedToCapacityRatio, table_of
 from berth.plugins.resource_limits import ResourceLimits
 from berth.plugins.taint_toleration import PreferToleratedTaints, TolerateTaints
 from berth.plugins.volume_binding import VolumeBinding
@@ -57,17 +57,24 @@ FILTERS: Mapping[str, FilterFactory] = {
     "MatchInterPodAffinity": lambda options: MatchInterPodAffinity(),
 }
 
+_LEAST_USED = RequestedToCapacityRatio(table_of([(0, TOP), (100, 0)], TOP))
+
+
+def _ratio(options: Options) -> RequestedToCapacityRatio:
+    if options.ratio is None:
+        return _LEAST_USED
+    # The resources of the argument came with a later release.
+    points = [(point.utilization, point.score) for point in options.ratio.points]
+    return RequestedToCapacityRatio(table_of(points, TOP))
+
+
 SCORES: Mapping[str, ScoreFactory] = {
     **spread_scores(TOP),
     "InterPodAffinityPriority": lambda options: InterPodAffinityPriority(
         maximum=TOP, hard_pod_affinity_weight=hard_affinity_weight(options)
     ),
     **resource_scores(TOP),
-    "RequestedToCapacityRatioPriority": lambda options: RequestedToCapacityRatio.shaped(
-        # The resources of the argument came with a later release.
-        [(p.utilization, p.score) for p in options.ratio.points] if options.ratio else [(0, TOP), (100, 0)],
-        TOP,
-    ),
+    "RequestedToCapacityRatioPriority": _ratio,
     "NodePreferAvoidPodsPriority": lambda options: NodePreferAvoidPods(TOP),
     "NodeAffinityPriority": lambda options: PreferMatchingNodes(TOP),
     "TaintTolerationPriority": lambda options: PreferToleratedTaints(TOP),

@@ -17,7 +17,7 @@ from berth.plugins.node_ports import NodePorts
 from berth.plugins.node_prefer_avoid_pods import NodePreferAvoidPods
 from berth.plugins.node_resources_fit import NodeResourcesFit
 from berth.plugins.node_unschedulable import NodeUnschedulable
-from berth.plugins.requested_to_capacity_ratio import Average, RequestedToCapacityRatio
+from berth.plugins.requested_to_capacity_ratio import Average, RequestedToCapacityRatio, table_of
 from berth.plugins.resource_limits import ResourceLimits
 from berth.plugins.taint_toleration import PreferToleratedTaints, TolerateTaints
 from berth.plugins.volume_binding import BindingRules, SelectedNode, VolumeBinding
@@ -63,16 +63,18 @@ FILTERS: Mapping[str, FilterFactory] = {
 }
 
 
+_LEAST_USED = RequestedToCapacityRatio(table_of([(0, TOP), (100, 0)], TOP), average=Average.OF_POSITIVE)
+
+
 def _ratio(options: Options) -> RequestedToCapacityRatio:
     if options.ratio is None:
-        return RequestedToCapacityRatio.shaped([(0, TOP), (100, 0)], TOP, average=Average.OF_POSITIVE)
+        return _LEAST_USED
     scale = TOP // POLICY_TOP
-    return RequestedToCapacityRatio.shaped(
-        [(point.utilization, point.score * scale) for point in options.ratio.points],
-        TOP,
-        # A weight that is not said is 1; of a resource that is named twice the last weight holds.
-        tuple({name: weight or 1 for name, weight in options.ratio.resources}.items()),
-        Average.OF_POSITIVE,
+    points = [(point.utilization, point.score * scale) for point in options.ratio.points]
+    # A weight that is not said is 1; of a resource that is named twice the last weight holds.
+    resources = tuple({name: weight or 1 for name, weight in options.ratio.resources}.items())
+    return RequestedToCapacityRatio(
+        table_of(points, TOP), resources or _LEAST_USED.resources, Average.OF_POSITIVE
     )
 
 

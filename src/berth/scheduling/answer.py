@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.cluster.arrays import ALL_ROWS
+from berth.cluster.arrays import ALL_ROWS, IntColumn
 from berth.cluster.cluster import Cluster, Incoming
 from berth.framework.plugin import FITS, FilterPlugin, ScorePlugin
 from berth.framework.prefilter import EVERY_NODE, PreFiltered, prefilter
@@ -13,7 +13,6 @@ from berth.releases.release import Options, Release
 from berth.scheduling.evaluation import NO_NODES, Unschedulable
 
 Reasons = dict[str, list[str]]
-RowReasons = dict[int, list[str]]
 
 
 class Verdict:
@@ -60,14 +59,17 @@ def answer(release: Release, cluster: Cluster, pod: Incoming, options: Options) 
     answered: dict[str, Any] = {
         "predicates": {name: _in_words(name, verdict, cluster, rows) for name, verdict in verdicts.items()}
     }
+    error = release.refuses(pod, cluster)
+    if not rows:
+        error = error or NO_NODES
+    if error is not None:
+        return answered | {"error": error}
     on = release.default_filters(options)
     asked = {name: verdict for name, verdict in verdicts.items() if name in on}
     before = prefilter((name, verdict.plugin, verdict.state) for name, verdict in asked.items())
-    error = release.refuses(pod, cluster) or (before.error if rows else NO_NODES)
-    if error is not None:
-        return answered | {"error": error}
-    candidates, failed = _left(before, cluster, rows)
-    left = candidates
+    if before.error is not None:
+        return answered | {"error": before.error}
+    left, failed = _left(before, cluster, rows)
     for verdict in asked.values():
         error = verdict.error(left)
         if error is not None:
@@ -77,7 +79,7 @@ def answer(release: Release, cluster: Cluster, pod: Incoming, options: Options) 
             failed.setdefault(row, []).extend(release.reported(verdict.reasons(row)))
         if failing and not release.asks_all:
             left = [row for row in left if row not in failed]
-    fitting = [row for row in candidates if row not in failed]
+    fitting = [row for row in rows if row not in failed]
     answered["feasible"] = sorted(names[row] for row in fitting)
     answered["failed"] = {names[row]: reasons for row, reasons in failed.items()}
     if not fitting:
@@ -101,16 +103,15 @@ def _in_words(name: str, verdict: Verdict, cluster: Cluster, rows: list[int]) ->
     error = before.error or verdict.error(left)
     if error is not None:
         return {"error": error}
-    names = cluster.nodes.names
     failed |= {row: list(verdict.reasons(row)) for row in verdict.failing(left)}
-    return {names[row]: reasons for row, reasons in failed.items()}
+    return {cluster.nodes.names[row]: reasons for row, reasons in failed.items()}
 
 
-def _left(before: PreFiltered, cluster: Cluster, rows: list[int]) -> tuple[list[int], RowReasons]:
+def _left(before: PreFiltered, cluster: Cluster, rows: list[int]) -> tuple[list[int], dict[int, list[str]]]:
     """Return the rows that are to be asked, and the reasons of the others."""
-    if before == EVERY_NODE:
+    if before is EVERY_NODE:
         return rows, {}
-    asked: list[bool] = before.asked(cluster.nodes).tolist()
+    asked = before.asked(cluster.nodes).tolist()
     reasons = before.rejection or (before.left_out,)
     return [row for row in rows if asked[row]], {row: list(reasons) for row in rows if not asked[row]}
 
@@ -133,15 +134,16 @@ def _scores(
     names = [cluster.nodes.names[row] for row in rows.tolist()]
     total = np.zeros(len(rows), dtype=np.int64)
     priorities: dict[str, Any] = {}
+    columns: dict[ScorePlugin[Any], IntColumn | str] = {}
     for name, plugin in scores.items():
-        state = plugin.prepare(pod, cluster)
-        error = plugin.error(state)
-        if error is not None:
-            priorities[name] = {"error": error}
+        if plugin not in columns:
+            columns[plugin] = _score(plugin, pod, cluster, rows)
+        column = columns[plugin]
+        if isinstance(column, str):
+            priorities[name] = {"error": column}
             if name in weights:
-                return {"error": error}
+                return {"error": column}
             continue
-        column = plugin.normalize(state, plugin.score(state, rows), rows)
         if name in weights:
             total += weights[name] * column
         priorities[name] = dict(zip(names, column.tolist(), strict=True))
@@ -152,3 +154,12 @@ def _scores(
         "weighted": dict(zip(names, totals, strict=True)),
         "best": sorted(name for name, amount in zip(names, totals, strict=True) if amount == highest),
     }
+
+
+def _score(
+    plugin: ScorePlugin[Any], pod: Incoming, cluster: Cluster, rows: NDArray[np.intp]
+) -> IntColumn | str:
+    """Return the scores of rows, or the text of an error."""
+    state = plugin.prepare(pod, cluster)
+    error = plugin.error(state)
+    return error if error is not None else plugin.normalize(state, plugin.score(state, rows), rows)

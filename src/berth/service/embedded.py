@@ -6,7 +6,7 @@ Threads may share it: a lock lets one round or dry run at a time change the clus
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -17,6 +17,7 @@ from berth.module.apply import apply_round
 from berth.module.changes import Change
 from berth.module.plan import Plan
 from berth.module.planner import Planner
+from berth.module.services import ServiceError, resolve_workload
 from berth.service.assembly import make_planner
 from berth.service.nodes import ClusterView, view_of
 from berth.service.origin import Clock, Origin
@@ -28,6 +29,9 @@ log = logging.getLogger(__name__)
 
 BUSY_SECONDS = 5.0
 """How long a dry run or a look at the nodes waits for a round to end."""
+
+_TRIED_SERVICES = 50
+_NO_EXAMPLE = ("NAMESPACE", "SERVICE")
 
 Insist = Callable[[Callable[[], None]], None]
 """Does something with the store, again and again until it gets through; `Stopped` if the service ends first."""
@@ -56,11 +60,14 @@ class EmbeddedCluster:
     ----------
     notice : str
         What the user should know of where the state comes from; empty if there is nothing to say.
+    example : (str, str) or None
+        Namespace and name of a service of which pods can be added, to try things on; None until it is loaded.
     """
 
     def __init__(self, store: Store, origin: Origin, settings: Settings, clock: Clock) -> None:
         self.origin = origin
         self.notice = ""
+        self.example: tuple[str, str] | None = None
         self._store = store
         self._settings = settings
         self._clock = clock
@@ -105,6 +112,7 @@ class EmbeddedCluster:
         counter = self._store.tie_counter()
         planner = make_planner(cluster, self._settings, self.origin.profiles, counter)
         self._loaded, self._view = Loaded(cluster, planner), None
+        self.example = _example_in(cluster)
 
     def _what_is_held(self, held: str) -> str:
         if held == self.origin.description:
@@ -241,3 +249,11 @@ class EmbeddedCluster:
             yield
         finally:
             self._lock.release()
+
+
+def _example_in(cluster: Cluster) -> tuple[str, str]:
+    for service in cluster.objects.services.all()[:_TRIED_SERVICES]:
+        with suppress(ServiceError):
+            if service.spec.selector and resolve_workload(cluster, service) is not None:
+                return service.metadata.namespace, service.metadata.name
+    return _NO_EXAMPLE

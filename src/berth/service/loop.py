@@ -60,10 +60,16 @@ class RoundLoop:
         """Whether the thread runs."""
         return self._thread is not None and self._thread.is_alive()
 
-    def start(self, *, reset: bool = False, on_failure: Callable[[], None] = lambda: None) -> None:
+    def start(
+        self,
+        *,
+        reset: bool = False,
+        on_ready: Callable[[], None] = lambda: None,
+        on_failure: Callable[[], None] = lambda: None,
+    ) -> None:
         """Load the cluster, then carry out rounds; all in the background."""
         self._thread = threading.Thread(
-            target=self._run, args=(reset, on_failure), name="rounds", daemon=True
+            target=self._run, args=(reset, on_ready, on_failure), name="rounds", daemon=True
         )
         self._thread.start()
 
@@ -84,9 +90,10 @@ class RoundLoop:
 
     # -- the thread --------------------------------------------------------------------------------------------------
 
-    def _run(self, reset: bool, on_failure: Callable[[], None]) -> None:
+    def _run(self, reset: bool, on_ready: Callable[[], None], on_failure: Callable[[], None]) -> None:
         try:
             self._embedded.open(reset=reset)
+            on_ready()
         except Exception as error:
             if not isinstance(error, BerthError):
                 log.exception("the cluster can't be loaded")

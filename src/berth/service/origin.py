@@ -34,15 +34,12 @@ class Origin:
         Says where it comes from: ``the demo cluster``, ``the snapshot /srv/cluster.json``.
     load : callable
         Loads the cluster as it was at first; may take seconds.
-    example : (str, str)
-        Namespace and name of a service to try things on.
     """
 
     description: str
     load: Callable[[], Cluster]
     feed: LoadFeed
     profiles: Profiles
-    example: tuple[str, str] = ("NAMESPACE", "SERVICE")
 
 
 def recorded(settings: Settings) -> Origin:
@@ -81,7 +78,6 @@ def demo(settings: Settings) -> Origin:
         load=_load_demo,
         feed=feed,
         profiles=profiles,
-        example=("shop", "web"),
     )
 
 

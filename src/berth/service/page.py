@@ -49,7 +49,7 @@ def render(
     *,
     url: str,
     description: str,
-    example: tuple[str, str],
+    example: tuple[str, str] | None,
     view: ClusterView | None,
     rounds: Sequence[RoundRecord],
     notices: Sequence[str] = (),
@@ -60,6 +60,8 @@ def render(
     ----------
     url : str
         Where the service is reached.
+    example : (str, str) or None
+        Namespace and name of a service to try things on.
     view : ClusterView or None
         The cluster; None while it can't be looked at.
     rounds : sequence of RoundRecord
@@ -78,7 +80,7 @@ def render(
         f'<p class="soft">It works on {escape(description)}, embedded in this process.</p>',
         *(f'<p class="notice">{escape(notice)}</p>' for notice in notices),
         *(_figures(view) if view else ()),
-        *_next_steps(url, example),
+        *(_next_steps(url, example) if example else ()),
         *_rounds(rounds),
         *(_nodes(view) if view else ()),
         "</body></html>",

@@ -1,6 +1,7 @@
 """The parts of the HTTP interface that only read: rounds, requests, nodes, health, metrics, the page."""
 
 import re
+from contextlib import suppress
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Query, Request
@@ -72,16 +73,15 @@ def _add_cluster(app: FastAPI, service: Service) -> None:
 
     @app.get("/", include_in_schema=False)
     def page(request: Request) -> Response:
-        try:
+        view = None
+        with suppress(NotReadyError):
             view = service.embedded.view()
-        except NotReadyError:
-            view = None
         store, origin = service.store, service.embedded.origin
         records = [store.round(summary.number) for summary in store.rounds(SHOWN_ROUNDS)]
         html = render(
             url=str(request.base_url).rstrip("/"),
             description=origin.description,
-            example=origin.example,
+            example=service.embedded.example,
             view=view,
             rounds=[record for record in records if record is not None],
             notices=[*service.troubles(), *filter(None, [service.embedded.notice])],

@@ -39,8 +39,8 @@ class Service:
 
     Attributes
     ----------
-    on_failure : callable
-        Called once the cluster could not be loaded; `RoundLoop.failure` says why.
+    on_ready, on_failure : callable
+        Called once the cluster is loaded and saved, or could not be loaded; `RoundLoop.failure` says why.
     """
 
     settings: Settings
@@ -50,13 +50,14 @@ class Service:
     metrics: Metrics
     clock: Clock
     reset: bool = False
+    on_ready: Callable[[], None] = lambda: None
     on_failure: Callable[[], None] = lambda: None
     _store_trouble: str = ""
     _trouble_until: float = 0.0
 
     def start(self) -> None:
         """Load the cluster and carry out rounds, in the background."""
-        self.loop.start(reset=self.reset, on_failure=self.on_failure)
+        self.loop.start(reset=self.reset, on_ready=self.on_ready, on_failure=self.on_failure)
 
     def stop(self) -> None:
         """Let the round under way end, then close the store."""
@@ -108,7 +109,7 @@ class Service:
         """Return why the service can't do its work at present; empty if it can."""
         found = []
         if not self.loop.ready:
-            found.append(f"{self.embedded.origin.description} is being loaded")
+            found.append(f"{self.embedded.origin.description} is being loaded and saved")
         elif not self.loop.alive:
             found.append("the round loop has ended")
         if self.loop.trouble:

@@ -126,14 +126,28 @@ def answer_scenario(line: bytes) -> dict[str, Any]:
 
 
 def cluster_of(snapshot: ScenarioCluster) -> Cluster:
-    """Put a scenario's objects into a cluster."""
-    cluster = Cluster()
+    """Put a scenario's objects into a cluster.
+
+    Raises
+    ------
+    BerthError
+        With all objects that it can't hold.
+    """
+    cluster, mistakes = Cluster(), []
     for node in snapshot.nodes:
-        cluster.put_node(node)
+        try:
+            cluster.put_node(node)
+        except BerthError as error:
+            mistakes.append(f"node {node.metadata.name}: {error}")
     for item in snapshot.others():
         cluster.put(_in_namespace(item))
     for pod in snapshot.pods:
-        cluster.put_pod(pod)
+        try:
+            cluster.put_pod(pod)
+        except BerthError as error:
+            mistakes.append(f"pod {pod.metadata.namespace or 'default'}/{pod.metadata.name}: {error}")
+    if mistakes:
+        raise BerthError("; ".join(mistakes))
     return cluster
 
 
