@@ -47,6 +47,7 @@ _PLUGIN_NAMES = {
     RATIO_PRIORITY: "RequestedToCapacityRatio",
 }
 NOT_YET = "not available yet"
+KIND = "Policy"
 
 
 def load_policy(path: Path, release: Release, options: Options | None = None) -> Configured:
@@ -103,7 +104,7 @@ class _Reader:
 
     def read(self, document: At) -> Configured:
         fields = document.fields(_FIELDS, "field of a Policy")
-        _check_kind(fields, "Policy", ("v1",))
+        _check_kind(fields, KIND, ("v1",))
         self._read_options(fields)
         predicates = self._predicates(fields["predicates"])
         priorities = self._priorities(fields["priorities"])

@@ -84,9 +84,11 @@ def registered(release: Release, options: Options) -> Registered:
             return Registered(predicates | mandatory, priorities, _PORTS, as_plugins=True, keeps_names=False)
 
 
-_OWN_GATES: Mapping[str, Mapping[str, bool]] = MappingProxyType(
-    {"1.13": MappingProxyType({TAINT_NODES: True}), "1.17": MappingProxyType({EVEN_PODS_SPREAD: False})}
-)
+_OWN_GATES: Mapping[str, Mapping[str, bool]] = MappingProxyType({
+    "1.7": MappingProxyType({"PersistentLocalVolumes": False}),
+    "1.13": MappingProxyType({TAINT_NODES: True}),
+    "1.17": MappingProxyType({EVEN_PODS_SPREAD: False}),
+})  # fmt: skip
 
 
 def own_feature_gates(release: str) -> dict[str, bool]:

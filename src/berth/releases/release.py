@@ -109,6 +109,8 @@ class Release:
         Nodes that fail it are left out before any predicate is asked: they count nowhere.
     asks_all : bool
         Whether a node is asked every predicate, also after one has failed.
+    gated_accounting : callable or None
+        Makes the accounting where feature gates change it.
     """
 
     name: str
@@ -126,3 +128,8 @@ class Release:
     refuses: Callable[[Incoming, Cluster], str | None] = _nothing
     drops: FilterPlugin[Any] | None = None
     asks_all: bool = False
+    gated_accounting: Callable[[Options], Accounting] | None = None
+
+    def accounting_for(self, options: Options) -> Accounting:
+        """Return how pods are counted with the options' feature gates."""
+        return self.gated_accounting(options) if self.gated_accounting else self.accounting
