@@ -109,7 +109,9 @@ def test_weights_are_the_policys() -> None:
 
 def test_files_may_be_yaml_or_json_with_tabs() -> None:
     as_yaml = "kind: Policy\napiVersion: v1\npredicates:\n- name: HostName\n"
-    as_json = '{\n\t"kind": "Policy",\n\t"apiVersion": "v1",\n\t"predicates": [\n\t\t{"name": "HostName"}\n\t]\n}'
+    as_json = (
+        '{\n\t"kind": "Policy",\n\t"apiVersion": "v1",\n\t"predicates": [\n\t\t{"name": "HostName"}\n\t]\n}'
+    )
     assert filters(as_yaml) == filters(as_json) == ["CheckNodeCondition", "HostName"]
 
 
