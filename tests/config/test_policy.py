@@ -76,7 +76,7 @@ def test_a_policy_of_nothing_is_the_default_provider(release: str) -> None:
     ],
 )
 def test_empty_lists_leave_only_the_mandatory_predicates(release: str, mandatory: list[str]) -> None:
-    empty = {"predicates": [], "priorities": []}
+    empty: dict[str, Any] = {"predicates": [], "priorities": []}
     assert filters(empty, release) == mandatory
     assert weights(empty, release) == {}
 

@@ -104,10 +104,11 @@ def test_a_configuration_of_nothing_is_the_default_profile(configuration: dict[s
 
 
 def test_profiles_are_told_apart_by_the_schedulers_name() -> None:
+    nothing = {"disabled": [{"name": "*"}]}
     configured = read({
         "profiles": [
             {"schedulerName": "default-scheduler"},
-            {"schedulerName": "bare", "plugins": {"score": {"disabled": [{"name": "*"}]}, "preScore": {"disabled": [{"name": "*"}]}}},
+            {"schedulerName": "bare", "plugins": {"score": nothing, "preScore": nothing}},
         ]
     })  # fmt: skip
     bare = configured.of("bare")

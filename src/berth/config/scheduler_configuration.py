@@ -162,7 +162,13 @@ class _Reader:
         if len(at.mistakes) > n_before:
             return Profile((), ())
         self._check_points(at, custom, sets)
-        return _Build(self.release, self.options, arguments, at).profile(sets)
+        named = frozenset(entry.name for plugins in custom.values() for entry in plugins.enabled)
+        build = _Build(self.release, self.options, arguments, at, named)
+        profile = build.profile(sets)
+        if build.missing:
+            missing = ", ".join(dict.fromkeys(build.missing))
+            self.notes.append(f"{NOT_YET} for {self.release.name}, and not asked: {missing}")
+        return profile
 
     def _check_points(self, at: At, custom: Sets, sets: Sets) -> None:
         """Check what holds over the extension points together."""
@@ -188,12 +194,22 @@ class _Reader:
 
 @dataclass(frozen=True, slots=True)
 class _Build:
-    """Makes the plugins of one profile."""
+    """Makes the plugins of one profile.
+
+    Attributes
+    ----------
+    named
+        The plugins that the profile itself enables.
+    missing
+        Those of the default profile for which there is no plugin yet.
+    """
 
     release: Release
     options: Options
     arguments: Arguments
     at: At
+    named: frozenset[str]
+    missing: list[str] = field(default_factory=list)
 
     def profile(self, sets: Sets) -> Profile:
         filters, scores = expand(sets, "filter"), expand(sets, "score")
@@ -211,14 +227,14 @@ class _Build:
         for name in filters:
             factory = self.release.filters.get(name)
             if factory is None:
-                self._refuse(name, f"without {name} at filter, which is {NOT_YET}")
+                self._miss(name, f"without {name} at filter, which is {NOT_YET}")
                 continue
             made_filters.append(NamedFilter(name, self._with(name, factory(options), self._of_filter(name))))
         for name in scores:
             score = self.release.scores.get(self._score_name(name))
             plugin = score(options) if score else None
             if plugin is None:
-                self._refuse(name, f"without {self._score_name(name)} at score, which is {NOT_YET}")
+                self._miss(name, f"without {self._score_name(name)} at score, which is {NOT_YET}")
                 continue
             made = self._with(name, plugin, self._of_score(name))
             made_scores.append(WeightedScore(name, made, weight_of[name]))
@@ -266,6 +282,13 @@ class _Build:
             self._refuse(name, f"no {', '.join(lacks)}, which {name} does not heed yet ({NOT_YET})")
             return plugin
         return dataclasses.replace(plugin, **fields)
+
+    def _miss(self, name: str, expected: str) -> None:
+        """Refuse a plugin that was asked for; of the default's, remember that it is missing."""
+        if name in self.named or name in self.arguments.places:
+            self._refuse(name, expected)
+        else:
+            self.missing.append(name)
 
     def _refuse(self, name: str, expected: str) -> None:
         at = self.arguments.places.get(name, self.at)
