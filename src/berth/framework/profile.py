@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from berth.cluster.cluster import Cluster, Incoming
 from berth.framework.plugin import FilterPlugin, ScorePlugin
 
 Reasons = tuple[str, ...]
@@ -31,10 +30,6 @@ def _all_of_them(reasons: Reasons) -> Reasons:
     return reasons
 
 
-def _nothing(pod: Incoming, cluster: Cluster) -> None:
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class Profile:
     """Filters in the order in which they are asked, and scores with their weights (0: not computed).
@@ -45,8 +40,8 @@ class Profile:
         Whether a node's reasons are those of all filters that it fails, not only of the first.
     reported : callable
         Of a filter's reasons against a node, those that the pod is told.
-    refuses : callable
-        Why a pod is not looked at, whatever the nodes; None if it is.
+    checks_claims : bool
+        Whether a pod one of whose claims is not there, or going, is not looked at.
     drops : FilterPlugin or None
         Nodes that fail it are left out before any filter is asked: they count nowhere.
     """
@@ -55,5 +50,5 @@ class Profile:
     scores: tuple[WeightedScore, ...]
     always_check_all: bool = False
     reported: Callable[[Reasons], Reasons] = _all_of_them
-    refuses: Callable[[Incoming, Cluster], str | None] = _nothing
+    checks_claims: bool = False
     drops: FilterPlugin[Any] | None = None

@@ -88,6 +88,6 @@ def profile_of(
         scores=tuple(WeightedScore(name, plugin, w) for name, plugin, w in weighted if plugin is not None),
         always_check_all=always_check_all or release.asks_all,
         reported=release.reported,
-        refuses=release.refuses,
+        checks_claims=release.checks_claims,
         drops=release.drops,
     )

@@ -11,6 +11,7 @@ from berth.cluster.cluster import Cluster, Incoming
 from berth.framework.plugin import FITS
 from berth.framework.prefilter import EVERY_NODE, PreFiltered, prefilter
 from berth.framework.profile import Profile
+from berth.scheduling.basic_checks import refuse_claims
 
 NO_NODES = "no nodes available to schedule pods"
 
@@ -135,7 +136,8 @@ class Evaluation:
 
     def error(self) -> str | None:
         """Return the text of the first error, of the filters or that a node meets on its way through them."""
-        error = self.profile.refuses(self.pod, self.cluster) or self.before.error
+        refused = refuse_claims(self.pod, self.cluster) if self.profile.checks_claims else None
+        error = refused or self.before.error
         if error is not None:
             return error
         if self.dropped is not None and not (self.cluster.nodes.alive & ~self.dropped).any():
