@@ -109,6 +109,8 @@ class Release:
         Nodes that fail it are left out before any predicate is asked: they count nowhere.
     asks_all : bool
         Whether a node is asked every predicate, also after one has failed.
+    gated_accounting : callable or None
+        Makes the accounting where feature gates change it.
     """
 
     name: str
