@@ -6,12 +6,12 @@ back to every other method, and is brought up to date (`Plugin.mend`) as pods co
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.cluster.arrays import ALL_ROWS, IdColumn, IntColumn, Rows
+from berth.cluster.arrays import ALL_ROWS, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.log import Changes
 
@@ -46,13 +46,17 @@ class Rejection:
 
 
 class Classed(Protocol):
-    """A score that hangs on counts per class of rows; made for one batch and moved along with it."""
+    """A score that hangs on counts per class of rows; made for one batch and moved along with it.
 
-    class_of: IdColumn
-    """The class of every row (int32[n_rows])."""
+    The kernel compiles these methods, so an implementation is a ``NamedTuple`` of arrays and numbers, and what its methods
+    call is compiled too (`berth.scheduling.compiled.PARTS`). A placement may change the class of its own row alone.
+    """
 
-    def table(self) -> IntColumn:
-        """Return the normalized score of every class, over the rows that are feasible now."""
+    def class_of(self, row: Any) -> Any:
+        """Return the class of a row, or of many; any int64 that is not negative."""
+
+    def table(self, classes: IntColumn) -> IntColumn:
+        """Return the normalized scores of classes (int64[n]): of all those that have a feasible row now, each once."""
 
     def place(self, row: int) -> None:
         """A pod of the shape was placed on the row."""

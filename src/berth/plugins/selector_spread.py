@@ -5,7 +5,7 @@ Source: ``priorities/selector_spreading.go`` and ``metadata.go`` (``getSelectors
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,11 +114,16 @@ class SelectorSpread(ScorePlugin[Spread]):
         )
 
     def batch(self, state: Spread, feasible: NDArray[np.bool_]) -> BatchKind | Classed:
-        return SpreadClasses(state, feasible, self.maximum) if state.adds_to_itself else BatchKind.CONSTANT
+        return SpreadClasses.of(state, feasible, self.maximum) if state.adds_to_itself else BatchKind.CONSTANT
 
 
 def spread_score(
-    *, count: IntColumn, highest: int, zone: IdColumn, zone_count: IntColumn, highest_zone: int, maximum: int
+    count: IntColumn,
+    highest: int,
+    zone: IdColumn | IntColumn,
+    zone_count: IntColumn,
+    highest_zone: int,
+    maximum: int,
 ) -> IntColumn:
     """Score counts per node and zone, ``maximum`` (none there) to 0; upstream's float arithmetic in its order.
 
@@ -128,7 +133,7 @@ def spread_score(
         Matching pods of the node, and of its zone.
     highest, highest_zone : int
         The largest of them over all feasible nodes, and over all zones of theirs.
-    zone : int32[n]
+    zone : int32[n] or int64[n]
         0 for nodes without a zone: they are scored by their own count alone.
     """
     top = float(maximum)
@@ -142,58 +147,47 @@ def spread_score(
     return score.astype(np.int64)
 
 
-class SpreadClasses:
-    """Spreading within a batch: a class is a zone and a count, its score is looked up in a small table."""
+class SpreadClasses(NamedTuple):
+    """Spreading within a batch: a class is a zone and a count of pods on the node.
 
-    def __init__(self, state: Spread, feasible: NDArray[np.bool_], maximum: int) -> None:
-        self._maximum = maximum
-        self._zone = state.zone.astype(np.int64)
-        self._count = state.counts.copy()
-        self._feasible = feasible.copy()
-        n_zones = int(self._zone.max(initial=0)) + 1
-        self._zone_count = np.bincount(
-            self._zone[feasible], weights=self._count[feasible], minlength=n_zones
-        ).astype(np.int64)
-        self._set_width(int(self._count.max(initial=0)) + 8)
+    Attributes
+    ----------
+    zone, count : int64[n_rows]
+        As in `Spread`; the counts grow.
+    zone_count : int64[n_zones]
+        Matching pods on the feasible nodes of each zone.
+    """
 
-    def _set_width(self, width: int) -> None:
-        self._width = width
-        n_zones = len(self._zone_count)
-        self._class_zone = np.repeat(np.arange(n_zones, dtype=np.int32), width)
-        self._class_count = np.tile(np.arange(width, dtype=np.int64), n_zones)
-        self._nodes_with = np.bincount(self._count[self._feasible], minlength=width)
-        self.class_of: IdColumn = (self._zone * width + self._count).astype(np.int32)
+    zone: IntColumn
+    count: IntColumn
+    zone_count: IntColumn
+    maximum: int
 
-    def table(self) -> IntColumn:
-        """Return the score of every (zone, count)."""
-        return spread_score(
-            count=self._class_count,
-            highest=int(self._nodes_with.nonzero()[0][-1]),
-            zone=self._class_zone,
-            zone_count=np.repeat(self._zone_count, self._width),
-            highest_zone=int(self._zone_count[1:].max(initial=0)),
-            maximum=self._maximum,
-        )
+    @classmethod
+    def of(cls, state: Spread, feasible: BoolColumn, maximum: int) -> "SpreadClasses":
+        """Begin a batch."""
+        zone, n_zones = state.zone.astype(np.int64), int(state.zone.max(initial=0)) + 1
+        per_zone = np.bincount(zone[feasible], weights=state.counts[feasible], minlength=n_zones)
+        return cls(zone, state.counts.copy(), per_zone.astype(np.int64), maximum)
+
+    def class_of(self, row: Any) -> Any:
+        """Return the zone and the count as one number."""
+        return (self.zone[row] << 32) + self.count[row]
+
+    def table(self, classes: IntColumn) -> IntColumn:
+        """Return the score of each class."""
+        zone, count = classes >> 32, classes & 0xFFFFFFFF
+        highest_zone = self.zone_count[1:].max() if len(self.zone_count) > 1 else 0
+        return spread_score(count, count.max(), zone, self.zone_count[zone], highest_zone, self.maximum)
 
     def place(self, row: int) -> None:
         """One pod more on the row."""
-        count = int(self._count[row]) + 1
-        self._count[row] = count
-        if self._feasible[row]:
-            self._zone_count[self._zone[row]] += 1
-        if count >= self._width:
-            self._set_width(self._width * 2)
-            return
-        self.class_of[row] += 1
-        if self._feasible[row]:
-            self._nodes_with[count - 1] -= 1
-            self._nodes_with[count] += 1
+        self.count[row] += 1
+        self.zone_count[self.zone[row]] += 1
 
     def close(self, row: int) -> None:
         """Leave the row out: only feasible nodes count."""
-        self._feasible[row] = False
-        self._zone_count[self._zone[row]] -= self._count[row]
-        self._nodes_with[self._count[row]] -= 1
+        self.zone_count[self.zone[row]] -= self.count[row]
 
 
 def selectors_of(pod: Incoming, cluster: Cluster, *, services_only: bool = False) -> tuple[Selector, ...]:

@@ -7,7 +7,7 @@ Upstream takes "the first" pod and "the first" service as they come out of a Go 
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -191,7 +191,7 @@ class ServiceAntiAffinity(ScorePlugin[Company]):
     def batch(self, state: Company, feasible: NDArray[np.bool_]) -> BatchKind | Classed:
         if not state.adds_to_itself:
             return BatchKind.CONSTANT
-        return Shares(state.counts, self._slots(state), feasible, self.maximum)
+        return Shares.of(state.counts, self._slots(state), feasible, self.maximum)
 
     def _slots(self, state: Company) -> IdColumn:
         """Return the label's value of every row as its id plus one, 0 where the label is absent."""
@@ -216,33 +216,44 @@ def share_score(per_value: IntColumn, total: int, maximum: int) -> IntColumn:
     return score.astype(np.int64)
 
 
-class Shares:
-    """ServiceAntiAffinity within a batch: a class is a value of the label."""
+class Shares(NamedTuple):
+    """ServiceAntiAffinity within a batch: a class is a value of the label, by its slot.
 
-    def __init__(self, counts: IntColumn, slots: IdColumn, feasible: NDArray[np.bool_], maximum: int) -> None:
-        self.class_of = slots
-        self._maximum = maximum
-        self._counts = counts.copy()
-        self._feasible = feasible.copy()
+    Attributes
+    ----------
+    slots, counts : int64[n_rows]
+    per_value : int64[n_slots]
+        Pods of the service on the feasible nodes of each value.
+    """
+
+    slots: IntColumn
+    counts: IntColumn
+    per_value: IntColumn
+    maximum: int
+
+    @classmethod
+    def of(cls, counts: IntColumn, slots: IdColumn, feasible: NDArray[np.bool_], maximum: int) -> "Shares":
+        """Begin a batch."""
         n_slots = int(slots.max(initial=0)) + 1
-        self._per_value = np.bincount(slots[feasible], weights=counts[feasible], minlength=n_slots).astype(
-            np.int64
-        )
+        per_value = np.bincount(slots[feasible], weights=counts[feasible], minlength=n_slots)
+        return cls(slots.astype(np.int64), counts.copy(), per_value.astype(np.int64), maximum)
 
-    def table(self) -> IntColumn:
-        """Return the score of every value."""
-        return share_score(self._per_value, int(self._per_value.sum()), self._maximum)
+    def class_of(self, row: Any) -> Any:
+        """Return the slot."""
+        return self.slots[row]
+
+    def table(self, classes: IntColumn) -> IntColumn:
+        """Return the score of each value."""
+        return share_score(self.per_value, self.per_value.sum(), self.maximum)[classes]
 
     def place(self, row: int) -> None:
         """One pod more on the row."""
-        self._counts[row] += 1
-        if self._feasible[row]:
-            self._per_value[self.class_of[row]] += 1
+        self.counts[row] += 1
+        self.per_value[self.slots[row]] += 1
 
     def close(self, row: int) -> None:
         """Leave the row out: only feasible nodes count."""
-        self._feasible[row] = False
-        self._per_value[self.class_of[row]] -= self._counts[row]
+        self.per_value[self.slots[row]] -= self.counts[row]
 
 
 def first_service(pod: Incoming, cluster: Cluster) -> Selector | None:

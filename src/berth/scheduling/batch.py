@@ -4,24 +4,31 @@ While pods of one shape are placed, most of what was evaluated does not move. Wh
 (resources, host ports) is computed ahead, for whole columns or for runs of placements on a row; what hangs on counts per
 class of rows (spreading) is looked up in a table of classes; the rest is constant but for its normalisation, which is done
 again when the last feasible row with the highest or lowest raw score closes.
+
+The run itself is a kernel, compiled (`berth.scheduling.kernel`) or in Python (`berth.scheduling.twin`). It stops when
+something has to be computed by plugins, and is taken up again with it.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 
-from berth.cluster.arrays import ALL_ROWS, BoolColumn, IntColumn, Rows
-from berth.framework.plugin import FITS, BatchKind, Classed
+from berth.cluster.arrays import IdColumn, IntColumn
+from berth.framework.plugin import BatchKind, Classed
+from berth.scheduling.ahead import ConstantScores, LocalScores
+from berth.scheduling.board import CLOSED, COUNTER, CROWDED, DONE, LEVEL, N_DONE, PENDING, STALE, Board, NoClasses
+from berth.scheduling.compiled import Kernels, kernels_for
 from berth.scheduling.decide import Decision, decide, failed
 from berth.scheduling.evaluation import Evaluation
+from berth.scheduling.kernel import SHIFT
+from berth.scheduling.placements import Placements, joined, no_placements
 from berth.scheduling.ties import TieBreaker
+from berth.scheduling.twin import Buckets, by_buckets, scan
 
-CLOSED = -(1 << 60)
-"""The total of a row that is not feasible: below all others, and still so after every score is added."""
+MAX_TREE_BYTES = 64 << 20
+"""The memory that trees may take; with more classes the rest of the batch runs in Python, which needs none."""
 
-_N_WHOLE_LEVELS = 8
-_RUN_LENGTH = 32
+_N_WORTH_BUCKETS = 16
 
 
 def place(evaluation: Evaluation, n: int, ties: TieBreaker, assume: Callable[[int], None]) -> list[Decision]:
@@ -32,117 +39,51 @@ def place(evaluation: Evaluation, n: int, ties: TieBreaker, assume: Callable[[in
     assume : callable
         Is told the row of every pod that found a node and counts it there in the cluster.
     """
-    decisions: list[Decision] = []
+
+    def assume_all(rows: IdColumn) -> None:
+        for row in rows.tolist():
+            assume(row)
+
+    return place_columns(evaluation, n, ties, assume_all).decisions()
+
+
+def place_columns(
+    evaluation: Evaluation, n: int, ties: TieBreaker, assume: Callable[[IdColumn], object] | None = None
+) -> Placements:
+    """Decide for ``n`` pods of one shape; the outcome as columns.
+
+    Parameters
+    ----------
+    assume : callable
+        Is told the rows (int32[m]) of pods that found a node and counts them there in the cluster; by default
+        `Cluster.assume_all` does.
+    """
+
+    def assume_in_cluster(rows: IdColumn) -> object:
+        return evaluation.cluster.assume_all(evaluation.pod, rows)
+
+    assume = assume or assume_in_cluster
+    placements = no_placements()
     if n > 1:
         evaluation.mend()
         if failed(evaluation) is None:
             batch = Batch.of(evaluation)
             if batch is not None:
-                decisions = batch.run(n, ties)
-                for decision in decisions:
-                    assume(decision.row)  # type: ignore[arg-type]
-    while len(decisions) < n:
+                placements = batch.run(n, ties)
+                assume(placements.row)
+    decisions: list[Decision] = []
+    failure = None
+    while len(placements.row) + len(decisions) < n:
         decision = decide(evaluation, ties)
         if decision.row is None:
             # Nothing was assumed: the pods that are left meet the same cluster.
-            decisions += [replace(decision) for _ in range(n - len(decisions))]
+            failure = decision
             break
-        assume(decision.row)
+        assume(np.array([decision.row], dtype=np.int32))
         decisions.append(decision)
-    return decisions
-
-
-@dataclass(slots=True)
-class Ahead:
-    """What LOCAL plugins say of rows as if so many more pods were there: an array each, alike in length."""
-
-    fits: BoolColumn
-    total: IntColumn
-    scores: list[IntColumn]
-
-
-class LocalScores:
-    """LOCAL plugins' answers after k placements on a row: whole columns for the first few k, runs on a row after that."""
-
-    def __init__(self, evaluation: Evaluation, filters: list[int], scores: list[int]) -> None:
-        self._evaluation = evaluation
-        self._filters = filters
-        self.scores = scores
-        self._levels: list[Ahead] = []
-        self._runs: dict[int, tuple[int, Ahead]] = {}
-
-    def level(self, k: int) -> Ahead:
-        """Return the answers for all rows after ``k`` placements on each."""
-        while len(self._levels) <= k:
-            self._levels.append(self._compute(ALL_ROWS, len(self._levels)))
-        return self._levels[k]
-
-    def at(self, row: int, k: int) -> tuple[Ahead, int]:
-        """Return the answers for one row after ``k`` placements on it, and the index at which they stand."""
-        if k < _N_WHOLE_LEVELS:
-            return self.level(k), row
-        start, run = self._runs.get(row, (0, None))
-        if run is None or not start <= k < start + _RUN_LENGTH:
-            start = k
-            run = self._compute(np.full(_RUN_LENGTH, row), np.arange(k, k + _RUN_LENGTH))
-            self._runs[row] = start, run
-        return run, k - start
-
-    def _compute(self, rows: Rows, placed: IntColumn | int) -> Ahead:
-        e = self._evaluation
-        size = len(e.fits[rows])
-        fits = np.ones(size, dtype=np.bool_)
-        for i in self._filters:
-            fits &= e.profile.filters[i].plugin.filter(e.filter_states[i], rows, placed) == FITS
-        total = np.zeros(size, dtype=np.int64)
-        scores = []
-        for i in self.scores:
-            score = e.profile.scores[i].plugin.score(e.score_states[i], rows, placed)
-            total += e.profile.scores[i].weight * score
-            scores.append(score)
-        return Ahead(fits, total, scores)
-
-
-class ConstantScores:
-    """CONSTANT plugins' scores: normalised over the feasible rows, and again when that may come out otherwise."""
-
-    def __init__(self, evaluation: Evaluation, scores: list[int], feasible: BoolColumn) -> None:
-        self._evaluation = evaluation
-        self.scores = scores
-        self._counts = [
-            dict(
-                zip(
-                    *(a.tolist() for a in np.unique(evaluation.raw[i][feasible], return_counts=True)),
-                    strict=True,
-                )
-            )
-            for i in scores
-        ]
-        self.total: IntColumn
-        self.columns: list[IntColumn]
-        self.normalize(feasible)
-
-    def normalize(self, feasible: BoolColumn) -> None:
-        """Compute the scores of all rows that are feasible."""
-        e, rows = self._evaluation, np.flatnonzero(feasible)
-        self.total = np.zeros(len(feasible), dtype=np.int64)
-        self.columns = []
-        for i in self.scores:
-            column = np.zeros(len(feasible), dtype=np.int64)
-            column[rows] = e.profile.scores[i].plugin.normalize(e.score_states[i], e.raw[i][rows], rows)
-            self.total += e.profile.scores[i].weight * column
-            self.columns.append(column)
-
-    def close(self, row: int) -> bool:
-        """Leave a row out; tell whether the scores have to be normalised again."""
-        stale = False
-        for i, counts in zip(self.scores, self._counts, strict=True):
-            value = int(self._evaluation.raw[i][row])
-            counts[value] -= 1
-            if not counts[value]:
-                stale |= value in (max(counts), min(counts))
-                del counts[value]
-        return stale
+    if not decisions and failure is None:
+        return placements
+    return joined(placements, decisions, failure, n - len(placements.row) - len(decisions))
 
 
 class Batch:
@@ -151,19 +92,30 @@ class Batch:
     def __init__(
         self,
         evaluation: Evaluation,
-        local: LocalScores,
-        constant: ConstantScores,
-        classed: dict[int, Classed],
+        filters: list[int],
+        local: list[int],
+        constant: list[int],
+        classed: tuple[int, Classed] | None,
     ) -> None:
         self._evaluation = evaluation
-        self._local = local
-        self._constant = constant
-        self._classed = [(evaluation.profile.scores[i].weight, part) for i, part in classed.items()]
-        self._score_order = np.argsort([*local.scores, *constant.scores, *classed]).tolist()
-        self._fits = evaluation.fits.copy()
-        self._n_feasible = int(self._fits.sum())
-        self._placed = [0] * len(self._fits)
-        self._base = np.where(self._fits, local.level(0).total + constant.total, CLOSED)
+        rank = evaluation.cluster.nodes.rank
+        rows = np.flatnonzero(evaluation.fits)
+        if not (rank[rows][1:] > rank[rows][:-1]).all():
+            rows = rows[np.argsort(rank[rows])]
+        self._rows = rows
+        self._local = LocalScores(evaluation, filters, local, rows)
+        self._constant = ConstantScores(evaluation, constant, rows)
+        self._classed = [classed[0]] if classed else []
+        self._part: Classed = classed[1] if classed else NoClasses(np.zeros(len(evaluation.fits), np.int64))
+        self._weight = evaluation.profile.scores[classed[0]].weight if classed else 0
+        classes, slot = np.unique(self._part.class_of(rows), return_inverse=True)
+        self._slot = slot.astype(np.int32)
+        n_slots = len(classes) + 8 if classed else 1
+        self._classes = np.zeros(n_slots, dtype=np.int64)
+        self._classes[: len(classes)] = classes
+        self._sizes = np.bincount(slot, minlength=n_slots).astype(np.int32)
+        blocks = max(1, (len(rows) + (1 << SHIFT) - 1) >> SHIFT)
+        self._tree_width = 2 << (blocks - 1).bit_length()
 
     @classmethod
     def of(cls, evaluation: Evaluation) -> "Batch | None":
@@ -172,56 +124,121 @@ class Batch:
         filters = [
             f.plugin.batch(state, e.fits) for f, state in zip(e.profile.filters, e.filter_states, strict=True)
         ]
+        if not set(filters) <= {BatchKind.LOCAL, BatchKind.CONSTANT}:
+            return None
         scores = [
             s.plugin.batch(state, e.fits) for s, state in zip(e.profile.scores, e.score_states, strict=True)
         ]
-        classed = {i: kind for i, kind in enumerate(scores) if not isinstance(kind, BatchKind)}
-        if BatchKind.SERIAL in scores or not set(filters) <= {BatchKind.LOCAL, BatchKind.CONSTANT}:
+        classed = [(i, kind) for i, kind in enumerate(scores) if not isinstance(kind, BatchKind)]
+        if BatchKind.SERIAL in scores or len(classed) > 1:
             return None
-        local = LocalScores(e, _of_kind(filters, BatchKind.LOCAL), _of_kind(scores, BatchKind.LOCAL))
-        constant = ConstantScores(e, _of_kind(scores, BatchKind.CONSTANT), e.fits)
-        return cls(e, local, constant, classed)
+        return cls(
+            e,
+            _of_kind(filters, BatchKind.LOCAL),
+            _of_kind(scores, BatchKind.LOCAL),
+            _of_kind(scores, BatchKind.CONSTANT),
+            classed[0] if classed else None,
+        )
 
-    def run(self, n: int, ties: TieBreaker) -> list[Decision]:
+    def run(self, n: int, ties: TieBreaker) -> Placements:
         """Place up to ``n`` pods; fewer if no row is feasible any more."""
-        rank = self._evaluation.cluster.nodes.rank
-        decisions: list[Decision] = []
-        while len(decisions) < n and self._n_feasible:
-            total = self._base
-            tables = [part.table() for _, part in self._classed]
-            for (weight, part), table in zip(self._classed, tables, strict=True):
-                total = total + (weight * table)[part.class_of]
-            best = total.max()
-            row = ties.take((total == best).nonzero()[0], rank)
-            decisions.append(Decision(row, int(best), self._scores_of(row, tables), self._n_feasible))
-            self._count(row)
-        return decisions
+        kernels = None if ties.rule == "random" else kernels_for(n)
+        board = self._board(n, ties)
+        if kernels is not None:
+            board = self._compiled(kernels, board, n, ties)
+        board = self._in_python(board, n, ties)
+        done = int(board.state[N_DONE])
+        chosen = board.chosen[:done].copy()
+        class_score = board.class_score[:done].copy()
+        return Placements(
+            self._rows[chosen].astype(np.int32),
+            board.total[:done],
+            board.n_feasible[:done],
+            lambda: self._replay(chosen, class_score),
+        )
 
-    def _count(self, row: int) -> None:
-        self._placed[row] += 1
-        for _, part in self._classed:
-            part.place(row)
-        ahead, at = self._local.at(row, self._placed[row])
-        if ahead.fits[at]:
-            self._base[row] = ahead.total[at] + self._constant.total[row]
-            return
-        self._fits[row] = False
-        self._n_feasible -= 1
-        self._base[row] = CLOSED
-        for _, part in self._classed:
-            part.close(row)
-        if self._constant.close(row) and self._n_feasible:
-            before = self._constant.total
-            self._constant.normalize(self._fits)
-            self._base[self._fits] += (self._constant.total - before)[self._fits]
+    def _board(self, n: int, ties: TieBreaker) -> Board:
+        m, local, constant = len(self._rows), self._local, self._constant
+        no_trees = np.empty((0, 0), dtype=np.int32)
+        return Board(
+            rows=self._rows, value=local.levels[0] + constant.total, slot=self._slot,
+            placed=np.zeros(m, np.int32), constant=constant.total,
+            levels=local.levels, run_start=local.run_start, run_at=local.run_at, runs=local.runs,
+            kinds=constant.kinds, histogram=constant.histogram,
+            classes=self._classes, sizes=self._sizes, best=no_trees, ties=no_trees,
+            state=np.array([0, m, ties.counter, -1]),
+            chosen=np.empty(n, np.int32), total=np.empty(n, np.int64),
+            n_feasible=np.empty(n, np.int32), class_score=np.empty(n, np.int32),
+        )  # fmt: skip
 
-    def _scores_of(self, row: int, tables: list[IntColumn]) -> dict[str, int]:
-        ahead, at = self._local.at(row, self._placed[row])
-        values = [int(column[at]) for column in ahead.scores]
-        values += [int(column[row]) for column in self._constant.columns]
-        values += [int(t[part.class_of[row]]) for t, (_, part) in zip(tables, self._classed, strict=True)]
+    def _compiled(self, kernels: Kernels, board: Board, n: int, ties: TieBreaker) -> Board:
+        """Run compiled, as long as the trees have room."""
+        status = STALE
+        board = self._with_trees(board)
+        while status != DONE and len(board.best):
+            if status == STALE:
+                kernels.build(board.slot, board.value, len(board.classes), board.best, board.ties)
+            status = kernels.run(board, self._part, self._weight, n, ties.rule == "round-robin")
+            before, board = board, self._continued(board, status)
+            if len(board.classes) > len(before.classes):
+                board, status = self._with_trees(board), STALE
+        ties.counter = int(board.state[COUNTER])
+        return board
+
+    def _with_trees(self, board: Board) -> Board:
+        """Give a board trees for its slots, not built yet; none at all if they took too much memory."""
+        n_slots = len(board.classes)
+        if n_slots * self._tree_width * 8 > MAX_TREE_BYTES:
+            n_slots = 0
+        best = np.empty((n_slots, self._tree_width if n_slots else 0), dtype=np.int32)
+        return board._replace(best=best, ties=np.empty_like(best))
+
+    def _in_python(self, board: Board, n: int, ties: TieBreaker) -> Board:
+        if self._classed or n < _N_WORTH_BUCKETS:
+            status = -1
+            while status != DONE:
+                status = scan(board, self._part, self._weight, n, ties)
+                board = self._continued(board, status)
+            return board
+        status = STALE
+        buckets = None
+        while status != DONE and board.state[N_DONE] < n:
+            if status == STALE or buckets is None:
+                buckets = Buckets(board.value)
+            status = by_buckets(board, buckets, n, ties)
+            board = self._continued(board, status)
+        return board
+
+    def _continued(self, board: Board, status: int) -> Board:
+        """Compute what a run has stopped for."""
+        if status == LEVEL:
+            position = int(board.state[PENDING])
+            self._local.provide(position, int(board.placed[position]))
+            return board._replace(levels=self._local.levels, runs=self._local.runs)
+        if status == STALE:
+            is_open = board.value > CLOSED
+            before = board.constant.copy()
+            self._constant.normalize(is_open, int(board.state[N_DONE]))
+            board.value[is_open] += (self._constant.total - before)[is_open]
+        if status == CROWDED:
+            more = np.zeros_like(board.classes)
+            return board._replace(
+                classes=np.concatenate([board.classes, more]),
+                sizes=np.concatenate([board.sizes, more.astype(np.int32)]),
+            )
+        return board
+
+    def _replay(self, chosen: IdColumn, class_score: IdColumn) -> dict[str, IntColumn]:
+        """Return the unweighted scores of what was chosen, by priority."""
+        order = np.argsort(chosen, kind="stable")
+        first = np.searchsorted(chosen[order], chosen[order])
+        placed = np.empty(len(chosen), dtype=np.int64)
+        placed[order] = np.arange(len(chosen)) - first
+        columns = [*self._local.scores_at(chosen, placed), *self._constant.scores_at(chosen)]
+        columns += [class_score.astype(np.int64) for _ in self._classed]
+        parts = [*self._local.parts, *self._constant.parts, *self._classed]
         names = self._evaluation.profile.scores
-        return {names[i].name: values[j] for i, j in enumerate(self._score_order)}
+        return {names[i].name: columns[j] for j, i in sorted(enumerate(parts), key=lambda pair: pair[1])}
 
 
 def _of_kind(kinds: Sequence[BatchKind | Classed], wanted: BatchKind) -> list[int]:

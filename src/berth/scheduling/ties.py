@@ -29,7 +29,16 @@ class TieBreaker:
 
     def take(self, tied: NDArray[np.intp], rank: IntColumn) -> int:
         """Return one of the tied rows, counted in node order (by name), and move the counter on."""
-        n = len(tied)
+        index = self.index(len(tied))
+        if len(tied) == 1:
+            return int(tied[0])
+        ranks = rank[tied]
+        if (ranks[1:] > ranks[:-1]).all():
+            return int(tied[index])
+        return int(tied[np.argsort(ranks)[index]])
+
+    def index(self, n: int) -> int:
+        """Return which of ``n`` rows in node order is taken, and move the counter on."""
         match self.rule:
             case "round-robin":
                 index = self.counter % n
@@ -38,9 +47,4 @@ class TieBreaker:
             case "name":
                 index = 0
         self.counter += 1
-        if n == 1:
-            return int(tied[0])
-        ranks = rank[tied]
-        if (ranks[1:] > ranks[:-1]).all():
-            return int(tied[index])
-        return int(tied[np.argsort(ranks)[index]])
+        return index

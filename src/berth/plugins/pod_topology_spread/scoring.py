@@ -5,8 +5,9 @@ Source: ``priorities/even_pods_spread.go`` of 1.17, ``podtopologyspread/scoring.
 Both depend on which nodes are feasible from the first step on, so all is done in ``normalize``; raw scores are 0.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,7 @@ class SoftSpread:
     """What is known of one shape."""
 
     cluster: Cluster
+    pod: Incoming
     constraints: Constraints
     domains: list[Domains] = field(default_factory=list)
 
@@ -84,7 +86,7 @@ class SpreadScore(_SpreadScore):
             self.defaults,
             system_defaulted=self.system_defaulted,
         )
-        state = SoftSpread(cluster, constraints)
+        state = SoftSpread(cluster, pod, constraints)
         if constraints.all:
             state.domains = domains_of(pod, cluster, constraints, TOPOLOGY_SPREAD, pod.namespace_id)
         return state
@@ -98,34 +100,171 @@ class SpreadScore(_SpreadScore):
     def normalize(self, state: SoftSpread, scores: IntColumn, rows: NDArray[np.intp]) -> IntColumn:
         if not state.domains:
             return np.zeros(len(rows), dtype=np.int64)
-        scored = np.ones(len(rows), dtype=np.bool_)
-        if state.constraints.needs_all_keys:
-            for domains in state.domains:
-                scored &= domains.labelled[rows]
+        scored = scored_rows(state)[rows]
         total: FloatColumn = np.zeros(len(rows))
         for domains in state.domains:
-            self._add(state, domains, rows, scored, total)
+            constraint = domains.constraint
+            if constraint.key == HOSTNAME:
+                size, counts = int(scored.sum()), domains.per_row[rows]
+            else:
+                slots = domain_slots(state, domains)
+                size = len(np.unique(slots[rows][scored]))
+                counts = domains.counts(slots)[slots[rows]]
+            score = domain_score(counts, log(size + 2), constraint.max_skew)
+            total += np.where(scored & domains.labelled[rows], score, 0.0)
         return flipped(round_half_away(total), scored, self.maximum)
 
-    def _add(
-        self,
-        state: SoftSpread,
-        domains: Domains,
-        rows: NDArray[np.intp],
-        scored: BoolColumn,
-        total: FloatColumn,
-    ) -> None:
-        constraint = domains.constraint
-        if constraint.key == HOSTNAME:
-            size, counts = int(scored.sum()), domains.per_row[rows]
-        else:
-            slots = domains.slots
-            if not state.constraints.needs_all_keys:
-                slots = _merge_empty(state.cluster, slots)
-            size = len(np.unique(slots[rows][scored]))
-            counts = domains.counts(slots)[slots[rows]]
-        score = counts * log(size + 2) + float(constraint.max_skew - 1)
-        total += np.where(scored & domains.labelled[rows], score, 0.0)
+    def batch(self, state: SoftSpread, feasible: NDArray[np.bool_]) -> BatchKind | Classed:
+        return DomainClasses.of(state, feasible, self.maximum) if state.domains else BatchKind.CONSTANT
+
+
+class DomainClasses(NamedTuple):
+    """Spreading within a batch: a class is a group of rows that share their domains, and a count of pods on the node.
+
+    Constraints on hostname have a domain a row: theirs are the row's own count and, where they select other pods than
+    the first of them, an offset to it.
+
+    Attributes
+    ----------
+    group, count : int64[n_rows]
+    eligible : bool[n_constraints, n_rows]
+        The rows whose pods count in their domain.
+    slot, offset : int64[n_constraints, n_groups]
+    counted : bool[n_constraints, n_groups]
+    scored : bool[n_groups]
+        The groups that are scored at all.
+    in_domain, rows_of : int64[n_constraints, n_slots]
+        Pods in each domain; feasible rows that are scored.
+    size : int64[n_constraints]
+        How many domains have such a row.
+    weight : float64[n_constraints]
+        The logarithm of the size plus two.
+    is_host : bool[n_constraints]
+    grows, max_skew : int64[n_constraints]
+        How much a pod of the batch adds to the constraint's count: 1 or 0.
+    counts_up : int
+        How much it adds to the row's ``count``: 0 if no constraint on hostname hangs on it.
+    """
+
+    group: IntColumn
+    count: IntColumn
+    eligible: BoolColumn
+    slot: IntColumn
+    offset: IntColumn
+    counted: BoolColumn
+    scored: BoolColumn
+    in_domain: IntColumn
+    rows_of: IntColumn
+    size: IntColumn
+    weight: FloatColumn
+    is_host: BoolColumn
+    grows: IntColumn
+    max_skew: IntColumn
+    counts_up: int
+    maximum: int
+
+    @classmethod
+    def of(cls, state: SoftSpread, feasible: BoolColumn, maximum: int) -> "DomainClasses":
+        """Begin a batch."""
+        all_domains, n_rows, scored = state.domains, len(feasible), scored_rows(state)
+        is_host = np.array([d.constraint.key == HOSTNAME for d in all_domains])
+        grows = np.array([d.matching.grows(state.pod) for d in all_domains], dtype=np.int64)
+        own = np.flatnonzero(is_host & (grows > 0))
+        count = all_domains[own[0]].per_row.copy() if len(own) else np.zeros(n_rows, dtype=np.int64)
+        slot, offset = np.zeros((2, len(all_domains), n_rows), dtype=np.int64)
+        for j, domains in enumerate(all_domains):
+            if is_host[j]:
+                offset[j] = domains.per_row - grows[j] * count
+            else:
+                slot[j] = domain_slots(state, domains)
+        counted = np.array([scored & d.labelled for d in all_domains])
+        group, first = _grouped([*slot, *offset, *counted, scored], feasible)
+        in_domain, rows_of = np.zeros((2, len(all_domains), int(slot.max(initial=0)) + 1), dtype=np.int64)
+        for j, domains in enumerate(all_domains):
+            if not is_host[j]:
+                counts = domains.counts(slot[j])
+                in_domain[j, : len(counts)] = counts
+            rows_of[j] = np.bincount(slot[j][feasible & scored], minlength=rows_of.shape[1])
+        size = np.where(is_host, np.count_nonzero(feasible & scored), np.count_nonzero(rows_of, axis=1))
+        return cls(
+            group, count, np.array([d.eligible for d in all_domains]),
+            np.ascontiguousarray(slot[:, first]), np.ascontiguousarray(offset[:, first]),
+            np.ascontiguousarray(counted[:, first]), scored[first], in_domain, rows_of,
+            size.astype(np.int64), np.array([log(n + 2) for n in size.tolist()]), is_host, grows,
+            np.array([d.constraint.max_skew for d in all_domains], dtype=np.int64),
+            int(len(own) > 0), maximum,
+        )  # fmt: skip
+
+    def class_of(self, row: Any) -> Any:
+        """Return the group and the count as one number."""
+        return (self.group[row] << 32) + self.count[row]
+
+    def table(self, classes: IntColumn) -> IntColumn:
+        """Return the score of each class."""
+        group, own = classes >> 32, classes & 0xFFFFFFFF
+        total = np.zeros(len(classes))
+        for j in range(len(self.size)):
+            if self.is_host[j]:
+                counts = self.grows[j] * own + self.offset[j][group]
+            else:
+                counts = self.in_domain[j][self.slot[j][group]]
+            score = domain_score(counts, self.weight[j], self.max_skew[j])
+            total += np.where(self.counted[j][group], score, 0.0)
+        return flipped(round_half_away(total), self.scored[group], self.maximum)
+
+    def place(self, row: int) -> None:
+        """One pod more on the row."""
+        self.count[row] += self.counts_up
+        for j in range(len(self.size)):
+            if not self.is_host[j] and self.eligible[j, row]:
+                self.in_domain[j, self.slot[j, self.group[row]]] += self.grows[j]
+
+    def close(self, row: int) -> None:
+        """Leave the row out: only domains with a feasible row count, but all pods in them."""
+        group = self.group[row]
+        if not self.scored[group]:
+            return
+        for j in range(len(self.size)):
+            slot = self.slot[j, group]
+            self.rows_of[j, slot] -= 1
+            if self.is_host[j] or self.rows_of[j, slot] == 0:
+                self.size[j] -= 1
+                self.weight[j] = log(self.size[j] + 2)
+
+
+def scored_rows(state: SoftSpread) -> BoolColumn:
+    """Tell which rows are scored (bool[n_rows]): those with all the keys, where nodes need them."""
+    scored = np.ones(state.cluster.nodes.n_rows, dtype=np.bool_)
+    if state.constraints.needs_all_keys:
+        for domains in state.domains:
+            scored &= domains.labelled
+    return scored
+
+
+def domain_slots(state: SoftSpread, domains: Domains) -> IdColumn:
+    """Return the domain of every row, as the score tells domains apart."""
+    if state.constraints.needs_all_keys:
+        return domains.slots
+    return _merge_empty(state.cluster, domains.slots)
+
+
+def _grouped(traits: list[NDArray[Any]], feasible: BoolColumn) -> tuple[IntColumn, NDArray[np.intp]]:
+    """Number the feasible rows by what they have in common (int64[n_rows]); also return one row of each group."""
+    rows = np.flatnonzero(feasible)
+    group = np.zeros(len(rows), dtype=np.int64)
+    for trait in traits:
+        values, kind = np.unique(trait[rows], return_inverse=True)
+        if len(values) > 1:
+            _, group = np.unique(group * len(values) + kind, return_inverse=True)
+    _, first = np.unique(group, return_index=True)
+    group_of = np.zeros(len(feasible), dtype=np.int64)
+    group_of[rows] = group
+    return group_of, rows[first]
+
+
+def domain_score(counts: IntColumn, weight: float, max_skew: int) -> FloatColumn:
+    """Score counts of pods, in upstream's order of floats; ``weight`` is the logarithm of the number of domains plus two."""
+    return counts * weight + float(max_skew - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +278,7 @@ class EvenPodsScore(_SpreadScore):
     def prepare(self, pod: Incoming, cluster: Cluster) -> SoftSpread:
         # Constraints that can't be read are as good as none.
         constraints = constraints_of(pod, cluster, SCHEDULE_ANYWAY, EVEN_PODS)
-        state = SoftSpread(cluster, constraints)
+        state = SoftSpread(cluster, pod, constraints)
         if constraints.all:
             state.domains = domains_of(pod, cluster, constraints, EVEN_PODS, NONE)
         return state
@@ -180,6 +319,10 @@ def round_half_away(values: FloatColumn) -> IntColumn:
     """Round to integers, halves away from zero (int64), as Go does."""
     whole = np.trunc(values)
     return (whole + np.where(np.abs(values - whole) >= 0.5, np.copysign(1.0, values), 0.0)).astype(np.int64)
+
+
+COMPILED: tuple[Callable[..., Any], ...] = (log, domain_score, flipped, round_half_away)
+"""What `DomainClasses` calls."""
 
 
 def _merge_empty(cluster: Cluster, slots: IdColumn) -> IdColumn:

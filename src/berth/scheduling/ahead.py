@@ -1,0 +1,168 @@
+"""What scores say while a batch goes on: local ones computed ahead, constant ones normalised again when they must be."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from berth.cluster.arrays import ALL_ROWS, BoolColumn, IntColumn, Rows
+from berth.framework.plugin import FITS
+from berth.scheduling.board import CLOSED, Int32s
+from berth.scheduling.evaluation import Evaluation
+
+RUN_LENGTH = 64
+_RUN_COST = 4_000
+"""What a call costs, in rows that could be computed meanwhile."""
+
+
+class LocalScores:
+    """LOCAL plugins' answers after k placements on a row: whole columns while many rows need them, else runs on rows.
+
+    Attributes
+    ----------
+    parts : list of int
+        The scores that take part, by their place in the profile.
+    levels : int32[n_levels, m]
+        Weighted totals by position, `CLOSED` where the pod does not fit.
+    run_start, run_at : int32[m]; runs : int32[n_runs, RUN_LENGTH]
+        As in `berth.scheduling.board.Board`.
+    """
+
+    def __init__(self, evaluation: Evaluation, filters: list[int], parts: list[int], rows: IntColumn) -> None:
+        self._evaluation = evaluation
+        self._filters = filters
+        self.parts = parts
+        self._rows = rows
+        self._every_row: Rows = rows
+        if len(rows) == len(evaluation.fits) and (rows[1:] > rows[:-1]).all():
+            self._every_row = ALL_ROWS
+        self._levels = np.empty((4, len(rows)), dtype=np.int32)
+        self._n_levels = 0
+        self._level_scores: list[list[IntColumn]] = []
+        self._runs = np.empty((16, RUN_LENGTH), dtype=np.int32)
+        self._n_runs = 0
+        self._run_scores: list[tuple[int, list[IntColumn]]] = []
+        self._runs_of: dict[int, list[int]] = {}
+        self._spent = 0
+        self.run_start: Int32s = np.zeros(len(rows), dtype=np.int32)
+        self.run_at: Int32s = np.full(len(rows), -1, dtype=np.int32)
+        self._add_level()
+
+    @property
+    def levels(self) -> Int32s:
+        """The levels that there are."""
+        return self._levels[: self._n_levels]
+
+    @property
+    def runs(self) -> Int32s:
+        """The runs that there are, one at least."""
+        return self._runs[: max(1, self._n_runs)]
+
+    def provide(self, position: int, k: int) -> None:
+        """See to it that a position's answer after ``k`` placements is there."""
+        if k == self._n_levels and self._spent >= _RUN_COST + len(self._rows):
+            self._spent = 0
+            self._add_level()
+        elif k == self._n_levels and k < 2:
+            self._add_level()
+        else:
+            self._spent += _RUN_COST + RUN_LENGTH
+            self._add_run(position, k)
+
+    def scores_at(self, positions: IntColumn, placed: IntColumn) -> list[IntColumn]:
+        """Return the scores of each part, unweighted, of positions after so many placements."""
+        found = [np.empty(len(positions), dtype=np.int64) for _ in self.parts]
+        for level, scores in enumerate(self._level_scores):
+            at = np.flatnonzero(placed == level)
+            for column, score in zip(found, scores, strict=True):
+                column[at] = score[positions[at]]
+        for i in np.flatnonzero(placed >= self._n_levels).tolist():
+            k = int(placed[i])
+            for run in self._runs_of[int(positions[i])]:
+                start, scores = self._run_scores[run]
+                if start <= k < start + RUN_LENGTH:
+                    for column, score in zip(found, scores, strict=True):
+                        column[i] = score[k - start]
+        return found
+
+    def _add_level(self) -> None:
+        if self._n_levels == len(self._levels):
+            self._levels = np.concatenate([self._levels, np.empty_like(self._levels)])
+        total, scores = self._compute(self._every_row, self._n_levels)
+        self._levels[self._n_levels] = total
+        self._level_scores.append(scores)
+        self._n_levels += 1
+
+    def _add_run(self, position: int, k: int) -> None:
+        if self._n_runs == len(self._runs):
+            self._runs = np.concatenate([self._runs, np.empty_like(self._runs)])
+        rows = np.full(RUN_LENGTH, self._rows[position])
+        total, scores = self._compute(rows, np.arange(k, k + RUN_LENGTH))
+        self._runs[self._n_runs] = total
+        self._run_scores.append((k, scores))
+        self._runs_of.setdefault(position, []).append(self._n_runs)
+        self.run_start[position], self.run_at[position] = k, self._n_runs
+        self._n_runs += 1
+
+    def _compute(self, rows: Rows, placed: IntColumn | int) -> tuple[IntColumn, list[IntColumn]]:
+        e = self._evaluation
+        size = len(e.fits[rows])
+        fits = np.ones(size, dtype=np.bool_)
+        for i in self._filters:
+            fits &= e.profile.filters[i].plugin.filter(e.filter_states[i], rows, placed) == FITS
+        total = np.zeros(size, dtype=np.int64)
+        scores = []
+        for i in self.parts:
+            score = e.profile.scores[i].plugin.score(e.score_states[i], rows, placed)
+            total += e.profile.scores[i].weight * score
+            scores.append(score.astype(np.int32))
+        total[~fits] = CLOSED
+        return total, scores
+
+
+class ConstantScores:
+    """CONSTANT plugins' scores: normalised over the open rows, and again when that may come out otherwise.
+
+    Attributes
+    ----------
+    total : int32[m]
+        Weighted, by position.
+    kinds, histogram : int32 arrays
+        As in `berth.scheduling.board.Board`.
+    """
+
+    def __init__(self, evaluation: Evaluation, parts: list[int], rows: NDArray[np.intp]) -> None:
+        self._evaluation = evaluation
+        self._rows = rows
+        self.parts = parts
+        found = [np.unique(evaluation.raw[i][rows], return_inverse=True) for i in parts]
+        differing = [(values, kinds) for values, kinds in found if len(values) > 1]
+        width = max([len(values) for values, _ in differing], default=1)
+        self.kinds = np.array([kinds for _, kinds in differing], dtype=np.int32).reshape(-1, len(rows))
+        self.histogram = np.array(
+            [np.bincount(kinds, minlength=width) for _, kinds in differing], dtype=np.int32
+        ).reshape(-1, width)
+        self.total: Int32s = np.zeros(len(rows), dtype=np.int32)
+        self._since: list[int] = []
+        self._columns: list[list[IntColumn]] = []
+        self.normalize(np.ones(len(rows), dtype=np.bool_), 0)
+
+    def normalize(self, is_open: BoolColumn, n_done: int) -> None:
+        """Compute the scores of all open positions; they hold from the decision ``n_done`` on."""
+        e, rows = self._evaluation, self._rows[is_open]
+        self.total[:] = 0
+        columns = []
+        for i in self.parts:
+            column = np.zeros(len(is_open), dtype=np.int64)
+            column[is_open] = e.profile.scores[i].plugin.normalize(e.score_states[i], e.raw[i][rows], rows)
+            self.total += (e.profile.scores[i].weight * column).astype(np.int32)
+            columns.append(column)
+        self._since.append(n_done)
+        self._columns.append(columns)
+
+    def scores_at(self, positions: IntColumn) -> list[IntColumn]:
+        """Return the scores of each part, unweighted, of the positions that were chosen, in their order."""
+        found = [np.empty(len(positions), dtype=np.int64) for _ in self.parts]
+        ends = [*self._since[1:], len(positions)]
+        for start, end, columns in zip(self._since, ends, self._columns, strict=True):
+            for column, values in zip(found, columns, strict=True):
+                column[start:end] = values[positions[start:end]]
+        return found
