@@ -1,6 +1,7 @@
 """Many pods of one shape at once, with the very decisions of placing them one at a time."""
 
 import copy
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from berth.cluster.cluster import Cluster
+from berth.framework.profile import Profile
 from berth.objects.base import LabelSelector, LabelSelectorRequirement
 from berth.objects.pods import (
     NodeAffinity,
@@ -17,19 +19,34 @@ from berth.objects.pods import (
     PodAffinityTerm,
     PreferredSchedulingTerm,
 )
+from berth.scheduling import batch, compiled
 from berth.scheduling.batch import Batch, place
 from berth.scheduling.decide import Decision, decide
 from berth.scheduling.evaluation import Evaluation
 from berth.scheduling.ties import TieBreaker, TieRule
 from tests.builders import HOST, a_cluster, a_node, a_pod, a_service
+from tests.scheduling.modern_worlds import MODERN, modern_clusters, modern_pods
 from tests.scheduling.worlds import PROFILE, clusters, contents, pods
 
 RULES: tuple[TieRule, ...] = ("round-robin", "random", "name")
 
 
-def in_a_batch(cluster: Cluster, pod: Pod, n: int, ties: TieBreaker) -> list[Decision]:
+@pytest.fixture(autouse=True, params=["compiled", "in Python"], scope="module")
+def engine(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Every test runs with both."""
+    kernels = compiled.load() if request.param == "compiled" else None
+    if request.param == "compiled" and kernels is None:
+        pytest.skip("Numba is not installed")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(batch, "kernels_for", lambda n: kernels)
+        yield
+
+
+def in_a_batch(
+    cluster: Cluster, pod: Pod, n: int, ties: TieBreaker, profile: Profile = PROFILE
+) -> list[Decision]:
     incoming = cluster.incoming(pod)
-    evaluation = Evaluation(PROFILE, incoming, cluster)
+    evaluation = Evaluation(profile, incoming, cluster)
 
     def assume(row: int) -> None:
         cluster.assume(incoming, row)
@@ -37,11 +54,13 @@ def in_a_batch(cluster: Cluster, pod: Pod, n: int, ties: TieBreaker) -> list[Dec
     return place(evaluation, n, ties, assume)
 
 
-def one_at_a_time(cluster: Cluster, pod: Pod, n: int, ties: TieBreaker) -> list[Decision]:
+def one_at_a_time(
+    cluster: Cluster, pod: Pod, n: int, ties: TieBreaker, profile: Profile = PROFILE
+) -> list[Decision]:
     incoming = cluster.incoming(pod)
     decisions = []
     for _ in range(n):
-        decision = decide(Evaluation(PROFILE, incoming, cluster), ties)
+        decision = decide(Evaluation(profile, incoming, cluster), ties)
         if decision.row is not None:
             cluster.assume(incoming, decision.row)
         decisions.append(decision)
@@ -49,21 +68,26 @@ def one_at_a_time(cluster: Cluster, pod: Pod, n: int, ties: TieBreaker) -> list[
 
 
 def check_alike(
-    cluster: Cluster, pod: Pod, n: int, rule: TieRule = "round-robin", counter: int = 0
+    cluster: Cluster,
+    pod: Pod,
+    n: int,
+    rule: TieRule = "round-robin",
+    counter: int = 0,
+    profile: Profile = PROFILE,
 ) -> list[Decision]:
     ties = [TieBreaker(rule, seed=7, counter=counter) for _ in range(2)]
     twin = copy.deepcopy(cluster)
-    batched = in_a_batch(cluster, pod, n, ties[0])
-    assert batched == one_at_a_time(twin, pod, n, ties[1])
+    batched = in_a_batch(cluster, pod, n, ties[0], profile)
+    assert batched == one_at_a_time(twin, pod, n, ties[1], profile)
     assert ties[0] == ties[1]
     incoming = cluster.incoming(pod)
-    ours, its = (contents(Evaluation(PROFILE, incoming, c)) for c in (cluster, twin))
+    ours, its = (contents(Evaluation(profile, incoming, c)) for c in (cluster, twin))
     assert ours == its
     return batched
 
 
-def can_batch(cluster: Cluster, pod: Pod) -> bool:
-    return Batch.of(Evaluation(PROFILE, cluster.incoming(pod), cluster)) is not None
+def can_batch(cluster: Cluster, pod: Pod, profile: Profile = PROFILE) -> bool:
+    return Batch.of(Evaluation(profile, cluster.incoming(pod), cluster)) is not None
 
 
 @settings(max_examples=80)
@@ -74,6 +98,20 @@ def test_a_batch_decides_as_one_at_a_time(
     cluster: Cluster, pod: Pod, n: int, rule: TieRule, counter: int
 ) -> None:
     check_alike(cluster, pod, n, rule, counter)
+
+
+@settings(max_examples=100)
+@given(
+    cluster=modern_clusters(),
+    pod=modern_pods,
+    n=st.integers(2, 60),
+    rule=st.sampled_from(RULES),
+    counter=st.integers(0, 5),
+)
+def test_a_batch_of_1_36_decides_as_one_at_a_time(
+    cluster: Cluster, pod: Pod, n: int, rule: TieRule, counter: int
+) -> None:
+    check_alike(cluster, pod, n, rule, counter, MODERN)
 
 
 @settings(max_examples=12)

@@ -8,12 +8,12 @@ import msgspec
 import numpy as np
 
 from berth.cluster.accounting import BASE_RESOURCES, Accounting, LegacyAccounting
-from berth.cluster.arrays import NONE, BoolColumn, FloatColumn, GrowingArray, IntColumn, Interner
+from berth.cluster.arrays import NONE, BoolColumn, FloatColumn, GrowingArray, IdColumn, IntColumn, Interner
 from berth.cluster.labels import LabelColumns
 from berth.cluster.log import ChangeLog, PodChange
 from berth.cluster.nodes import NodeTable, ResourceTable
 from berth.cluster.objects import ClusterObjects, NamedObject
-from berth.cluster.pods import FAILED, PHASES, SUCCEEDED, PodRows, PodTable, PodValues
+from berth.cluster.pods import FAILED, PHASES, SUCCEEDED, PodIds, PodRows, PodTable, PodValues
 from berth.cluster.ports import HostPortTable
 from berth.cluster.specs import SpecInfo, SpecTable
 from berth.objects.base import OwnerReference
@@ -26,6 +26,8 @@ from berth.objects.selectors import Selector
 Owners = tuple[OwnerReference, ...]
 _PHASE_OF_NAME = {name: phase for phase, name in enumerate(PHASES)}
 _MAX_COST_DIGITS = 10
+_N_WORTH_ALL = 8
+_MAX_LOGGED = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +247,29 @@ class Cluster:
                 created=created,
             )
         )
+
+    def assume_all(self, pod: Incoming, rows: IdColumn, *, name: str = "") -> PodIds:
+        """Count a pod like the incoming one on each of the rows (a row may come more than once); return their ids."""
+        if len(rows) < _N_WORTH_ALL or pod.info.spec.volumes:
+            return np.array([self.assume(pod, row, name=name) for row in rows.tolist()], dtype=np.intp)
+        distinct, counts = np.unique(rows, return_counts=True)
+        name_ids = np.zeros(self.nodes.n_rows, dtype=np.int32)
+        name_ids[distinct] = [self.pods.node_names.id(self.nodes.names[row]) for row in distinct.tolist()]
+        values = PodValues(name, "", pod.namespace_id, pod.spec_id, pod.labels_id, pod.owners_id, NONE)
+        pods = self.pods.put_copies(values, name_ids[rows], rows)
+        for resource_id, amount in pod.info.held.items():
+            self.requested.of(resource_id)[distinct] += counts * amount
+        for column, amount in zip(self._nonzero, pod.info.nonzero, strict=True):
+            column.values[distinct] += counts * amount
+        if pod.info.host_ports or pod.info.has_affinity:
+            self._count_rest(pod.spec_id, pods.tolist(), rows.tolist())
+        if len(rows) > max(_MAX_LOGGED, self.nodes.n_rows // 16):
+            # To mend so much takes longer than to evaluate anew.
+            self.log.everything()
+        else:
+            for its_id, row in zip(pods.tolist(), rows.tolist(), strict=True):
+                self._log(its_id, row, 1)
+        return pods
 
     def forget(self, pod: int) -> None:
         """Take back what was assumed."""

@@ -173,6 +173,22 @@ class PodTable:
         self._id_of.update((key, start + row) for key, row in rows.row_of.items())
         return np.arange(start, start + len(rows))
 
+    def put_copies(self, values: PodValues, node_name_ids: IdColumn, node_rows: IdColumn) -> PodIds:
+        """Add a pod for each row, all alike but for their nodes; return their ids."""
+        start, n = len(self.names), len(node_rows)
+        for name, column in self._columns.items():
+            alike = np.full(n, getattr(values, name), dtype=_COLUMNS[name][0])
+            column.extend(node_name_ids if name == "node_name_id" else alike)
+        self._node_row.extend(node_rows)
+        self._alive.extend(np.ones(n, dtype=np.bool_))
+        self.names += [values.name] * n
+        self.uids += [values.uid] * n
+        pods = np.arange(start, start + n)
+        if values.name:
+            for pod in pods.tolist():
+                self._note_name((values.namespace_id, values.name), pod)
+        return pods
+
     def get(self, pod: int) -> PodValues:
         """Return a pod's row."""
         numbers = {name: int(column.values[pod]) for name, column in self._columns.items()}

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from berth.cluster.arrays import NONE
+from berth.cluster.arrays import NONE, IdColumn
 from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.pods import PodValues
 from berth.errors import BerthError
@@ -21,7 +21,7 @@ from berth.objects.storage import PersistentVolume, PersistentVolumeClaim
 from berth.objects.workloads import StatefulSet
 from berth.plugins.volume_binding import BindingRules
 from berth.plugins.volume_binding.bindings import bindings
-from berth.scheduling.batch import place
+from berth.scheduling.batch import place_columns
 from berth.scheduling.decide import Decision
 from berth.scheduling.evaluations import Evaluations
 from berth.scheduling.ties import TieBreaker
@@ -199,14 +199,19 @@ class Round:
         incoming = self.cluster.incoming(pod)
         assumed: list[Added] = []
 
-        def assume(row: int) -> None:
-            bound = self._bind(incoming, row)
-            made = self.cluster.assume(incoming, row, name=incoming.name)
-            assumed.append(Added(made, pattern, incoming.name, claims, bound))
+        def assume(rows: IdColumn) -> None:
+            if not incoming.info.claims:
+                made = self.cluster.assume_all(incoming, rows, name=incoming.name)
+                assumed.extend(Added(pod, pattern, incoming.name, claims) for pod in made.tolist())
+                return
+            for row in rows.tolist():
+                bound = self._bind(incoming, row)
+                pod = self.cluster.assume(incoming, row, name=incoming.name)
+                assumed.append(Added(pod, pattern, incoming.name, claims, bound))
 
-        decisions = place(self.evaluations.of(incoming), n, self.ties, assume)
+        placements = place_columns(self.evaluations.of(incoming), n, self.ties, assume)
         made = iter(assumed)
-        for decision in decisions:
+        for decision in placements.decisions():
             if decision.row is not None:
                 self._note_added(change, decision, next(made))
             elif self.rules.keep_pending:

@@ -152,14 +152,14 @@ class SpreadClasses(NamedTuple):
 
     Attributes
     ----------
-    zone, count : int64[n_rows]
+    zone, pods : int64[n_rows]
         As in `Spread`; the counts grow.
     zone_count : int64[n_zones]
         Matching pods on the feasible nodes of each zone.
     """
 
     zone: IntColumn
-    count: IntColumn
+    pods: IntColumn
     zone_count: IntColumn
     maximum: int
 
@@ -172,7 +172,7 @@ class SpreadClasses(NamedTuple):
 
     def class_of(self, row: Any) -> Any:
         """Return the zone and the count as one number."""
-        return (self.zone[row] << 32) + self.count[row]
+        return (self.zone[row] << 32) + self.pods[row]
 
     def table(self, classes: IntColumn) -> IntColumn:
         """Return the score of each class."""
@@ -182,12 +182,12 @@ class SpreadClasses(NamedTuple):
 
     def place(self, row: int) -> None:
         """One pod more on the row."""
-        self.count[row] += 1
+        self.pods[row] += 1
         self.zone_count[self.zone[row]] += 1
 
     def close(self, row: int) -> None:
         """Leave the row out: only feasible nodes count."""
-        self.zone_count[self.zone[row]] -= self.count[row]
+        self.zone_count[self.zone[row]] -= self.pods[row]
 
 
 def selectors_of(pod: Incoming, cluster: Cluster, *, services_only: bool = False) -> tuple[Selector, ...]:

@@ -12,6 +12,9 @@ RUN_LENGTH = 64
 _RUN_COST = 4_000
 """What a call costs, in rows that could be computed meanwhile."""
 
+_SHARE_OF_LEVEL = 8
+"""One of so many positions is enough for a whole level."""
+
 
 class LocalScores:
     """LOCAL plugins' answers after k placements on a row: whole columns while many rows need them, else runs on rows.
@@ -36,10 +39,10 @@ class LocalScores:
             self._every_row = ALL_ROWS
         self._levels = np.empty((4, len(rows)), dtype=np.int32)
         self._n_levels = 0
-        self._level_scores: list[list[IntColumn]] = []
+        self._level_scores: list[list[Int32s]] = []
         self._runs = np.empty((16, RUN_LENGTH), dtype=np.int32)
         self._n_runs = 0
-        self._run_scores: list[tuple[int, list[IntColumn]]] = []
+        self._run_scores: list[tuple[int, list[Int32s]]] = []
         self._runs_of: dict[int, list[int]] = {}
         self._spent = 0
         self.run_start: Int32s = np.zeros(len(rows), dtype=np.int32)
@@ -56,18 +59,27 @@ class LocalScores:
         """The runs that there are, one at least."""
         return self._runs[: max(1, self._n_runs)]
 
-    def provide(self, position: int, k: int) -> None:
-        """See to it that a position's answer after ``k`` placements is there."""
-        if k == self._n_levels and self._spent >= _RUN_COST + len(self._rows):
+    def provide(self, position: int, k: int, placed: Int32s) -> None:
+        """See to it that a position's answer after ``k`` placements is there.
+
+        Parameters
+        ----------
+        placed : int32[m]
+            The placements on every position: a whole level is computed where many are about to need it, or when as much
+            has been spent on runs.
+        """
+        is_next = k == self._n_levels
+        if is_next and (
+            self._spent >= _RUN_COST + len(self._rows)
+            or np.count_nonzero(placed >= k - 1) * _SHARE_OF_LEVEL >= len(placed)
+        ):
             self._spent = 0
-            self._add_level()
-        elif k == self._n_levels and k < 2:
             self._add_level()
         else:
             self._spent += _RUN_COST + RUN_LENGTH
             self._add_run(position, k)
 
-    def scores_at(self, positions: IntColumn, placed: IntColumn) -> list[IntColumn]:
+    def scores_at(self, positions: Int32s, placed: IntColumn) -> list[IntColumn]:
         """Return the scores of each part, unweighted, of positions after so many placements."""
         found = [np.empty(len(positions), dtype=np.int64) for _ in self.parts]
         for level, scores in enumerate(self._level_scores):
@@ -102,7 +114,7 @@ class LocalScores:
         self.run_start[position], self.run_at[position] = k, self._n_runs
         self._n_runs += 1
 
-    def _compute(self, rows: Rows, placed: IntColumn | int) -> tuple[IntColumn, list[IntColumn]]:
+    def _compute(self, rows: Rows, placed: IntColumn | int) -> tuple[IntColumn, list[Int32s]]:
         e = self._evaluation
         size = len(e.fits[rows])
         fits = np.ones(size, dtype=np.bool_)
@@ -158,7 +170,7 @@ class ConstantScores:
         self._since.append(n_done)
         self._columns.append(columns)
 
-    def scores_at(self, positions: IntColumn) -> list[IntColumn]:
+    def scores_at(self, positions: Int32s) -> list[IntColumn]:
         """Return the scores of each part, unweighted, of the positions that were chosen, in their order."""
         found = [np.empty(len(positions), dtype=np.int64) for _ in self.parts]
         ends = [*self._since[1:], len(positions)]

@@ -16,8 +16,19 @@ import numpy as np
 from berth.cluster.arrays import IdColumn, IntColumn
 from berth.framework.plugin import BatchKind, Classed
 from berth.scheduling.ahead import ConstantScores, LocalScores
-from berth.scheduling.board import CLOSED, COUNTER, CROWDED, DONE, LEVEL, N_DONE, PENDING, STALE, Board, NoClasses
-from berth.scheduling.compiled import Kernels, kernels_for
+from berth.scheduling.board import (
+    CLOSED,
+    COUNTER,
+    CROWDED,
+    DONE,
+    LEVEL,
+    N_DONE,
+    PENDING,
+    STALE,
+    Board,
+    NoClasses,
+)
+from berth.scheduling.compiled import PARTS, Kernels, kernels_for
 from berth.scheduling.decide import Decision, decide, failed
 from berth.scheduling.evaluation import Evaluation
 from berth.scheduling.kernel import SHIFT
@@ -142,7 +153,8 @@ class Batch:
 
     def run(self, n: int, ties: TieBreaker) -> Placements:
         """Place up to ``n`` pods; fewer if no row is feasible any more."""
-        kernels = None if ties.rule == "random" else kernels_for(n)
+        can_compile = ties.rule != "random" and isinstance(self._part, PARTS)
+        kernels = kernels_for(n) if can_compile else None
         board = self._board(n, ties)
         if kernels is not None:
             board = self._compiled(kernels, board, n, ties)
@@ -213,7 +225,7 @@ class Batch:
         """Compute what a run has stopped for."""
         if status == LEVEL:
             position = int(board.state[PENDING])
-            self._local.provide(position, int(board.placed[position]))
+            self._local.provide(position, int(board.placed[position]), board.placed)
             return board._replace(levels=self._local.levels, runs=self._local.runs)
         if status == STALE:
             is_open = board.value > CLOSED

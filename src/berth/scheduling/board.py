@@ -102,9 +102,7 @@ class NoClasses(NamedTuple):
         """Nothing moves."""
 
 
-def next_local(
-    position: int, k: int, levels: Int32s, run_start: Int32s, run_at: Int32s, runs: Int32s
-) -> int:
+def next_local(position: int, k: int, levels: Int32s, run_start: Int32s, run_at: Int32s, runs: Int32s) -> int:
     """Return the local scores of a position after ``k`` placements, `CLOSED` or `MISSING`."""
     if k < len(levels):
         return levels[k, position]

@@ -9,22 +9,24 @@ import sys
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from importlib import import_module
 from types import CodeType, FunctionType
 from typing import Any
 
 from berth.plugins.pod_topology_spread import scoring as topology_spread
 from berth.plugins.selector_spread import SpreadClasses, spread_score
+from berth.plugins.service_affinity import Shares, share_score
 from berth.scheduling import board, kernel
 from berth.scheduling.board import NoClasses
 
-PARTS: tuple[type[Any], ...] = (NoClasses, SpreadClasses, topology_spread.DomainClasses)
+PARTS: tuple[type[Any], ...] = (NoClasses, SpreadClasses, Shares, topology_spread.DomainClasses)
 """The classed parts that are compiled; a batch with another one runs in Python."""
 
 METHODS = ("class_of", "table", "place", "close")
 HELPERS: tuple[Callable[..., Any], ...] = (
     board.next_local, board.close_constants,
     kernel.refresh_block, kernel.join, kernel.refresh, kernel.kth, kernel.slot_for, kernel.settle,
-    spread_score, *topology_spread.COMPILED,
+    spread_score, share_score, *topology_spread.COMPILED,
 )  # fmt: skip
 
 N_WORTH_LOADING = 100_000
@@ -79,13 +81,13 @@ def load() -> Kernels | None:
 
 
 def _compile(folder: str | None) -> Kernels:
-    import numba  # type: ignore[import-untyped,import-not-found,unused-ignore]  # noqa: PLC0415
-    from numba.extending import overload, register_jitable  # type: ignore[import-untyped,import-not-found,unused-ignore]  # noqa: PLC0415,E501
-
+    # By name: it need not be installed, for a type checker either.
+    numba: Any = import_module("numba")
+    extending: Any = import_module("numba.extending")
     for helper in HELPERS:
-        register_jitable(helper)
+        extending.register_jitable(helper)
     for name in METHODS:
-        overload(getattr(kernel, name))(_choose(name))
+        extending.overload(getattr(kernel, name))(_choose(name))
     if folder is not None:
         numba.config.CACHE_DIR = f"{folder}/{digest()}"
         try:
@@ -115,7 +117,11 @@ def _bare(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function without its annotations: Numba wants those of a method and of what chooses it to be equal."""
     assert isinstance(function, FunctionType)
     return FunctionType(
-        function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+        function.__code__,
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
     )
 
 
@@ -123,7 +129,7 @@ def digest() -> str:
     """Return a digest of everything that is compiled, and of the Python that compiles it."""
     code: list[Any] = [sys.version]
     methods = (getattr(part, name) for part in PARTS for name in METHODS)
-    for function in (*HELPERS, *methods, kernel.run, kernel.build):
+    for function in (*HELPERS, *methods, kernel.run, kernel.build, _compile, _choose):
         code.append(_described(_code_of(function)))
     return hashlib.sha256(repr(code).encode()).hexdigest()[:16]
 

@@ -66,7 +66,10 @@ def joined(first: Placements, decisions: list[Decision], failure: Decision | Non
         scores = first.replay()
         names = tuple(decisions[0].scores) if decisions else tuple(scores)
         later = {name: np.array([d.scores[name] for d in decisions], dtype=np.int64) for name in names}
-        return {name: np.concatenate([scores[name], later[name]]) if len(first.row) else later[name] for name in names}
+        return {
+            name: np.concatenate([scores[name], later[name]]) if len(first.row) else later[name]
+            for name in names
+        }
 
     return Placements(
         np.concatenate([first.row, columns[0].astype(np.int32)]),

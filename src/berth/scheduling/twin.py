@@ -4,7 +4,6 @@ from bisect import bisect_left, insort
 
 import numpy as np
 
-from berth.cluster.arrays import IntColumn
 from berth.framework.plugin import Classed
 from berth.scheduling.board import (
     CLOSED,
@@ -18,6 +17,7 @@ from berth.scheduling.board import (
     PENDING,
     STALE,
     Board,
+    Int32s,
     close_constants,
     next_local,
 )
@@ -102,7 +102,7 @@ class Buckets:
     The positions of a total are kept in sorted lists, one for each stretch of positions: so none is ever long.
     """
 
-    def __init__(self, value: IntColumn) -> None:
+    def __init__(self, value: Int32s) -> None:
         self._shift = max(8, (len(value).bit_length() >> 1) + 3)
         self._n_stretches = (len(value) >> self._shift) + 1
         self._stretches: dict[int, list[list[int]]] = {}

@@ -126,7 +126,7 @@ class DomainClasses(NamedTuple):
 
     Attributes
     ----------
-    group, count : int64[n_rows]
+    group, pods : int64[n_rows]
     eligible : bool[n_constraints, n_rows]
         The rows whose pods count in their domain.
     slot, offset : int64[n_constraints, n_groups]
@@ -143,11 +143,11 @@ class DomainClasses(NamedTuple):
     grows, max_skew : int64[n_constraints]
         How much a pod of the batch adds to the constraint's count: 1 or 0.
     counts_up : int
-        How much it adds to the row's ``count``: 0 if no constraint on hostname hangs on it.
+        How much it adds to the row's ``pods``: 0 if no constraint on hostname hangs on it.
     """
 
     group: IntColumn
-    count: IntColumn
+    pods: IntColumn
     eligible: BoolColumn
     slot: IntColumn
     offset: IntColumn
@@ -197,7 +197,7 @@ class DomainClasses(NamedTuple):
 
     def class_of(self, row: Any) -> Any:
         """Return the group and the count as one number."""
-        return (self.group[row] << 32) + self.count[row]
+        return (self.group[row] << 32) + self.pods[row]
 
     def table(self, classes: IntColumn) -> IntColumn:
         """Return the score of each class."""
@@ -214,7 +214,7 @@ class DomainClasses(NamedTuple):
 
     def place(self, row: int) -> None:
         """One pod more on the row."""
-        self.count[row] += self.counts_up
+        self.pods[row] += self.counts_up
         for j in range(len(self.size)):
             if not self.is_host[j] and self.eligible[j, row]:
                 self.in_domain[j, self.slot[j, self.group[row]]] += self.grows[j]
@@ -262,7 +262,7 @@ def _grouped(traits: list[NDArray[Any]], feasible: BoolColumn) -> tuple[IntColum
     return group_of, rows[first]
 
 
-def domain_score(counts: IntColumn, weight: float, max_skew: int) -> FloatColumn:
+def domain_score(counts: IntColumn, weight: float, max_skew: int) -> NDArray[np.floating[Any]]:
     """Score counts of pods, in upstream's order of floats; ``weight`` is the logarithm of the number of domains plus two."""
     return counts * weight + float(max_skew - 1)
 
@@ -309,7 +309,8 @@ def flipped(scores: IntColumn, scored: BoolColumn, maximum: int) -> IntColumn:
     """Turn counts into scores: the lowest gets ``maximum``; rows that are not scored get 0."""
     if not scored.any():
         return np.zeros(len(scores), dtype=np.int64)
-    highest, lowest = int(scores[scored].max()), int(scores[scored].min())
+    among = scores[scored]
+    highest, lowest = int(among.max()), int(among.min())
     if highest <= 0:
         return np.where(scored, maximum, 0)
     return np.where(scored, maximum * (highest + lowest - scores) // highest, 0)
