@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draw random cases and compare Berth's answers with a real kube-scheduler's, key by key.
 
-    python conformance/compare.py --release 1.13 --seed 7 --count 1000 [--features taints,ports] [--odd]
+    python -m conformance.compare --release 1.13 --seed 7 --count 1000 [--features taints,ports] [--odd]
 
 Builds the oracle of the release with Go where it is not built yet (into the user's cache folder). Exits with 1 if any
 answer differs, and says which keys did, how often, and one example each.

@@ -225,3 +225,7 @@ def test_any_variable_is_read_or_refused(variable: str, text: str) -> None:
 def test_settings_are_frozen() -> None:
     with pytest.raises(ValueError, match="frozen"):
         Settings().server.port = 1  # type: ignore[misc]
+
+
+def test_the_tests_own_variable_is_no_mistake() -> None:
+    assert load_settings(None, {"BERTH_SHARED": "/somewhere"}, {}) == Settings()

@@ -510,3 +510,8 @@ def test_whatever_is_broken_is_told_in_words(
     assert told.startswith(f"{path}: ")
     assert "`" not in told
     assert "$" not in told
+
+
+def test_items_of_a_plain_list_that_do_not_say_their_kind_are_counted(write: Write) -> None:
+    loaded = load(write("a.json", a_list(a_node(), {"metadata": {"name": "x"}})))
+    assert str(loaded).splitlines() == ["loaded: 1 Node", "passed over: 1 (no kind)"]

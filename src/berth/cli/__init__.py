@@ -6,17 +6,21 @@ from typing import Annotated
 import typer
 
 from berth.cli.answer import answer
+from berth.cli.bench import bench
 from berth.cli.config import config
 from berth.cli.errors import BerthGroup
 from berth.cli.plan import OrderedCommand, plan
+from berth.cli.serve import serve
 from berth.cli.snapshot import snapshot
 
 app = typer.Typer(name="berth", cls=BerthGroup, no_args_is_help=True, rich_markup_mode="markdown")
 
+app.command()(serve)
 app.command()(answer)
 app.command(cls=OrderedCommand)(plan)
 app.command()(snapshot)
 app.command()(config)
+app.command()(bench)
 
 
 def _print_version(wanted: bool) -> None:

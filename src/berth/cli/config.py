@@ -10,6 +10,8 @@ import typer
 if TYPE_CHECKING:
     from berth.config.load import EffectiveSetting
 
+_WIDE = 130
+
 
 def config(
     file: Annotated[
@@ -33,11 +35,17 @@ def config(
 
     settings = explain_settings(file, os.environ, {})
     shown = [setting for setting in settings if not changed or setting.source != DEFAULT_SOURCE]
-    if sys.stdout.isatty():
+    if not shown:
+        typer.echo("every setting has its default", err=True)
+    elif sys.stdout.isatty():
         _print_table(shown, DEFAULT_SOURCE)
-        return
-    width = max((len(setting.key) for setting in shown), default=0)
-    value_width = max((len(setting.value) for setting in shown), default=0)
+    else:
+        _print_plain(shown)
+
+
+def _print_plain(shown: "list[EffectiveSetting]") -> None:
+    width = max(len(setting.key) for setting in shown)
+    value_width = max(len(setting.value) for setting in shown)
     for setting in shown:
         typer.echo(f"{setting.key:{width}}  {setting.value or '-':{value_width}}  {setting.source}")
 
@@ -48,11 +56,15 @@ def _print_table(settings: "list[EffectiveSetting]", default: str) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    console = Console(highlight=False)
+    # The keys are long: on a narrow terminal they stand alone.
+    with_meaning = console.width >= _WIDE
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for column in ("setting", "value", "from", "what it means"):
+    table.add_column("setting", no_wrap=True)
+    for column in ("value", "from", "what it means")[: 3 if with_meaning else 2]:
         table.add_column(column, overflow="fold")
     for setting in settings:
         style = "dim" if setting.source == default else "bold"
-        cells = (setting.key, setting.value, setting.source)
-        table.add_row(*(Text(cell, style) for cell in cells), Text(setting.meaning))
-    Console(highlight=False).print(table)
+        cells = [Text(cell, style) for cell in (setting.key, setting.value, setting.source)]
+        table.add_row(*cells, *([Text(setting.meaning)] if with_meaning else []))
+    console.print(table)

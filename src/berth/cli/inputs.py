@@ -1,11 +1,8 @@
 """What commands work on: the cluster of the settings, or the demo, with its forecasts, loads and profiles."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from berth.cli.errors import Mistakes, note
 from berth.cli.progress import progress
@@ -15,20 +12,10 @@ from berth.module.forecast import ForecastLimits
 from berth.module.loads import ServiceName
 from berth.module.profile import ServiceProfile
 from berth.service.assembly import LoadFeed
+from berth.service.origin import demo
 from berth.sources.forecasts import RecordedForecasts, RecordedLoads, read_forecasts, read_loads
 from berth.sources.profiles import read_profiles
 from berth.sources.snapshot import load_snapshot
-
-
-@dataclass(frozen=True, slots=True)
-class InputFiles:
-    """Where to read: the snapshot's files and folders, and the others where there are any."""
-
-    snapshot: tuple[Path, ...]
-    forecast: Path | None
-    load: Path | None
-    profiles: Path | None
-    lenient: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,62 +27,48 @@ class Inputs:
     profiles: Mapping[ServiceName, ServiceProfile]
 
 
-def read_inputs(settings: Settings, now: datetime, mistakes: Mistakes) -> Inputs:
-    """Read all that the settings name, the demo where they name no snapshot."""
-    forecast = settings.forecast
-    limits = ForecastLimits(forecast.horizon, forecast.max_age, forecast.max_load_age)
-    with input_files(settings, now) as files:
-        cluster = mistakes.attempt(read_cluster, files)
-        forecasts = mistakes.attempt(read_forecasts, files.forecast) if files.forecast else None
-        loads = mistakes.attempt(read_loads, files.load) if files.load else None
-        profiles = mistakes.attempt(read_profiles, files.profiles) if files.profiles else None
-    if files.forecast and not files.load:
-        note("note: a forecast counts only against current loads: name a file of them with --load")
-    feed = LoadFeed(
-        RecordedForecasts(forecasts) if forecasts else None, RecordedLoads(loads) if loads else None, limits
+def read_inputs(settings: Settings, mistakes: Mistakes) -> Inputs:
+    """Read all that the settings name; where they name no snapshot, the demo has what they don't name."""
+    cluster = mistakes.attempt(read_cluster, settings) or Cluster()
+    paths = (settings.forecast.file, settings.load.file, settings.profiles.file)
+    forecasts = mistakes.attempt(_recorded_forecasts, paths[0]) if paths[0] else None
+    loads = mistakes.attempt(_recorded_loads, paths[1]) if paths[1] else None
+    profiles = mistakes.attempt(read_profiles, paths[2]) if paths[2] else None
+    limits = ForecastLimits(
+        settings.forecast.horizon, settings.forecast.max_age, settings.forecast.max_load_age
     )
-    return Inputs(cluster or Cluster(), feed, profiles or {})
+    if settings.snapshot.paths:
+        if paths[0] and not paths[1]:
+            note("note: a forecast counts only against current loads: name a file of them with --load")
+        return Inputs(cluster, LoadFeed(forecasts, loads, limits), profiles or {})
+    shipped = demo(Settings())
+    feed = LoadFeed(forecasts or shipped.feed.forecasts, loads or shipped.feed.loads, limits)
+    return Inputs(cluster, feed, shipped.profiles if profiles is None else profiles)
 
 
-def read_cluster(files: InputFiles) -> Cluster:
-    """Load the snapshot; tell what it holds on standard error.
+def read_cluster(settings: Settings) -> Cluster:
+    """Load the snapshot, and tell what it holds on standard error; the demo, if none is named.
 
     Raises
     ------
     berth.sources.checks.SnapshotError
         With all its mistakes.
     """
+    if not settings.snapshot.paths:
+        note("no snapshot is named: this is the demo cluster")
+        return demo(Settings()).load()
     with progress("Loading the snapshot", bytes_=True) as on_progress:
-        loaded = load_snapshot(files.snapshot, lenient=files.lenient, on_progress=on_progress)
+        loaded = load_snapshot(
+            settings.snapshot.paths, lenient=settings.snapshot.lenient, on_progress=on_progress
+        )
     for line in loaded.lines():
         note(line)
     return loaded.cluster
 
 
-@contextmanager
-def input_files(settings: Settings, now: datetime) -> Iterator[InputFiles]:
-    """Give the files that the settings name; without a snapshot the demo's in place of all that is not named."""
-    forecast, load, profiles = settings.forecast.file, settings.load.file, settings.profiles.file
-    if settings.snapshot.paths:
-        yield InputFiles(settings.snapshot.paths, forecast, load, profiles, settings.snapshot.lenient)
-        return
-    from berth.sim.demo import load_demo
+def _recorded_forecasts(path: Path) -> RecordedForecasts:
+    return RecordedForecasts(read_forecasts(path))
 
-    demo = load_demo(now)
-    with TemporaryDirectory(prefix="berth-demo-") as folder:
-        named = {
-            "snapshot": demo.snapshot,
-            "forecast": demo.forecast,
-            "load": demo.load,
-            "profiles": demo.profiles,
-        }
-        paths = {name: Path(folder) / f"{name}.json" for name in named}
-        for name, content in named.items():
-            paths[name].write_bytes(content)
-        note("no snapshot is named: this is the demo cluster")
-        yield InputFiles(
-            (paths["snapshot"],),
-            forecast or paths["forecast"],
-            load or paths["load"],
-            profiles or paths["profiles"],
-        )
+
+def _recorded_loads(path: Path) -> RecordedLoads:
+    return RecordedLoads(read_loads(path))

@@ -115,9 +115,10 @@ def make_plan(settings: "Settings", asked: "list[Asked]", now: str | None, mista
     from berth.cli.progress import progress
     from berth.service.assembly import make_planner
 
-    time = mistakes.attempt(parse_time, now) or datetime.now(UTC)
+    given = mistakes.attempt(parse_time, now) if now is not None else None
+    time = given or datetime.now(UTC)
     n_before = len(mistakes.lines)
-    inputs = read_inputs(settings, time, mistakes)
+    inputs = read_inputs(settings, mistakes)
     if len(mistakes.lines) == n_before:
         check_all(inputs.cluster, asked, mistakes)
     mistakes.raise_any()
@@ -141,8 +142,8 @@ def write_plan(plan: "Plan", output: OutputFormat, summary: bool) -> None:
         _write_table(plan, summary)
 
 
-def parse_time(text: str | None) -> datetime:
-    """Read a time with a zone; now, if none is given.
+def parse_time(text: str) -> datetime:
+    """Read a time with a zone.
 
     Raises
     ------
@@ -151,8 +152,6 @@ def parse_time(text: str | None) -> datetime:
     """
     from berth.errors import InputError
 
-    if text is None:
-        return datetime.now(UTC)
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
@@ -163,14 +162,14 @@ def parse_time(text: str | None) -> datetime:
 
 
 def _write_table(plan: "Plan", summary: bool) -> None:
-    from berth.cli.tables import counts_line, legend, plain_lines, plan_table, rich_table, summary_table
+    from berth.cli.tables import counts_line, legend, plain_lines, plan_table, print_table, summary_table
 
     table = summary_table(plan) if summary else plan_table(plan)
     if sys.stdout.isatty():
         from rich.console import Console
 
-        console = Console(highlight=False)
-        console.print(rich_table(table))
+        console = Console(highlight=False, markup=False, emoji=False)
+        print_table(table, console)
         if not summary and (key := legend(plan)):
             console.print(key, style="dim")
         console.print(counts_line(plan), style="bold")

@@ -2,7 +2,6 @@
 
 import os
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 
@@ -34,7 +33,7 @@ def snapshot(
 
         berth snapshot --snapshot dump/ --output cluster.json.gz
 
-        berth snapshot --store berth.db --output - | jq '.items | length'
+        berth snapshot --store berth.db --output cluster.json
     """
     from berth.config import load_settings
     from berth.errors import BerthError
@@ -46,10 +45,9 @@ def snapshot(
     if store is not None:
         cluster = read_store(store)
     else:
-        from berth.cli.inputs import input_files, read_cluster
+        from berth.cli.inputs import read_cluster
 
-        with input_files(settings, datetime.now(UTC)) as files:
-            cluster = read_cluster(files)
+        cluster = read_cluster(settings)
     write(cluster, output)
 
 

@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING
 from berth.module.plan import Plan, PlannedDecision
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console, RenderableType
 
 NOTHING = "-"
-COLUMNS = ("operation", "service", "pod", "node", "score", "scores", "feasible", "reason")
+COLUMNS = ("operation", "service", "pod", "node", "score", "feasible", "scores", "reason")
 SUMMARY_COLUMNS = ("operation", "service", "node", "pods", "reason")
 _CAPITAL = re.compile(r"[A-Z]")
 _STYLES = {"add": "green", "remove": "yellow"}
 _RIGHT = ("score", "feasible", "pods")
+_DETAILS = ("scores", "reason")
+_GAP = 3
+_LEAST_REASON = 40
+_LONG = 2_000  # rows: a table shows nothing before all of it is laid out
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,31 +63,78 @@ def plain_lines(table: Table) -> Iterable[str]:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
-def rich_table(table: Table) -> "RenderableType":
-    """Make what Rich shows on a terminal.
+def print_table(table: Table, console: "Console") -> None:
+    """Show a table on a terminal: a line a row where the terminal is wide enough, else with the details below it.
+
+    A long table has them below too, for so it shows as it is written.
 
     Scores are named by their capitals: their names in full would not fit beside one another. What failed has no scores:
     its reason stands in their place.
     """
+    names = tuple(column for column in table.columns if column not in _DETAILS)
+    rows = [_Shown.of(dict(zip(table.columns, row, strict=True))) for row in table.rows]
+    details = max([_LEAST_REASON, *(len(row.details) for row in rows if not row.failed)])
+    fits = sum(_widths(names, rows)) + _GAP * len(names) + details <= console.width
+    if fits and len(rows) <= _LONG:
+        console.print(_wide_table(names, rows, "scores" if "scores" in table.columns else "reason"))
+    else:
+        _print_stacked([name for name in names if name != "feasible"], rows, console)
+
+
+def _print_stacked(names: Sequence[str], rows: "Sequence[_Shown]", console: "Console") -> None:
+    from rich.padding import Padding
+
+    widths = _widths(names, rows)
+    console.print("  ".join(_aligned(names, names, widths)), style="bold", soft_wrap=True)
+    for row in rows:
+        line = _aligned(names, [row.cells[name] for name in names], widths)
+        console.print("  ".join(line).rstrip(), style=row.style, soft_wrap=True)
+        count = "" if row.failed else row.cells.get("feasible", "0")
+        details = f"{row.details}, of {count} feasible" if count not in ("", "0") else row.details
+        if details:
+            console.print(Padding(details, (0, 0, 0, 4)), style="red" if row.failed else "dim")
+
+
+def _widths(names: Sequence[str], rows: "Sequence[_Shown]") -> list[int]:
+    return [max([len(name), *(len(row.cells[name]) for row in rows)]) for name in names]
+
+
+def _aligned(names: Sequence[str], cells: Sequence[str], widths: Sequence[int]) -> list[str]:
+    return [
+        cell.rjust(width) if name in _RIGHT else cell.ljust(width)
+        for name, cell, width in zip(names, cells, widths, strict=True)
+    ]
+
+
+def _wide_table(names: Sequence[str], rows: "Sequence[_Shown]", last: str) -> "RenderableType":
     from rich import box
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    last = "scores, or why not" if "scores" in table.columns else "why not"
-    columns = [column for column in table.columns if column not in ("scores", "reason")]
     shown = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for column in columns:
-        right = column in _RIGHT
-        shown.add_column(column, justify="right" if right else "left", no_wrap=right, overflow="fold")
+    for name in names:
+        shown.add_column(name, justify="right" if name in _RIGHT else "left", no_wrap=True)
     shown.add_column(last, overflow="fold")
-    for row in table.rows:
-        cells = dict(zip(table.columns, row, strict=True))
+    for row in rows:
+        first, *others = (row.cells[name] for name in names)
+        shown.add_row(Text(first, row.style), *others, Text(row.details, "red" if row.failed else ""))
+    return shown
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A row on a terminal: short cells, and what may be long."""
+
+    cells: dict[str, str]
+    details: str
+    failed: bool
+    style: str
+
+    @classmethod
+    def of(cls, cells: dict[str, str]) -> "_Shown":
         failed = bool(cells["reason"])
         style = "red" if failed else _STYLES[cells["operation"]]
-        texts = [Text(cells[column], style if column == "operation" else "") for column in columns]
-        texts.append(Text(cells["reason"], "red") if failed else Text(_short_scores(cells.get("scores", ""))))
-        shown.add_row(*texts)
-    return shown
+        return cls(cells, cells["reason"] or _short_scores(cells.get("scores", "")), failed, style)
 
 
 def legend(plan: Plan) -> str:
@@ -110,7 +161,7 @@ def _cells(decision: PlannedDecision) -> tuple[str, ...]:
         decision.pod or "",
         decision.node or "",
         "" if decision.score is None else str(decision.score),
-        ",".join(f"{name}={score}" for name, score in decision.scores.items()),
         str(decision.feasible),
+        ",".join(f"{name}={score}" for name, score in decision.scores.items()),
         decision.reason or "",
     )

@@ -17,6 +17,7 @@ from berth.cluster.pods import FAILED, PHASES, SUCCEEDED, PodRows, PodTable, Pod
 from berth.cluster.ports import HostPortTable
 from berth.cluster.specs import SpecInfo, SpecTable
 from berth.objects.base import OwnerReference
+from berth.objects.decode import decode
 from berth.objects.nodes import Node
 from berth.objects.pod_records import ConditionSlice, PodRecord, record_of
 from berth.objects.pods import Pod
@@ -24,6 +25,7 @@ from berth.objects.selectors import Selector
 
 Owners = tuple[OwnerReference, ...]
 _PHASE_OF_NAME = {name: phase for phase, name in enumerate(PHASES)}
+_MAX_COST_DIGITS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,8 @@ class Cluster:
             column.grow_to(self.nodes.n_rows)
         for pod in self._homeless.pop(self.pods.node_names.id(node.metadata.name), ()):
             self.pods.move(pod, row)
-            self._count(pod, row, 1)
+            if self._counts(pod):
+                self._count(pod, row, 1)
         self.log.everything()
         return row
 
@@ -140,7 +143,9 @@ class Cluster:
             There is no such node.
         """
         row = self.nodes.row(name)
-        pods = np.flatnonzero(self.pods.node_row == row).tolist() if row != NONE else []
+        if row == NONE:
+            raise KeyError(name)
+        pods = np.flatnonzero(self.pods.node_row == row).tolist()
         for pod in pods:
             if self._counts(pod):
                 self._count(pod, row, -1)
@@ -249,14 +254,15 @@ class Cluster:
             A request is no quantity.
         """
         meta, node_name = pod.metadata, pod.spec.node_name
+        namespace = meta.namespace or "default"
         spec_id = self.specs.id_of_pod(pod)
         return Incoming(
             name=meta.name,
-            namespace=meta.namespace,
+            namespace=namespace,
             labels=meta.labels,
             info=self.specs[spec_id],
             controller=meta.controller(),
-            namespace_id=self.namespaces.id(meta.namespace),
+            namespace_id=self.namespaces.id(namespace),
             labels_id=self.labels_id(msgspec.json.encode(meta.labels)),
             spec_id=spec_id,
             owners_id=self.owner_sets.id(meta.owner_references),
@@ -280,7 +286,7 @@ class Cluster:
             uid=meta.uid,
             namespace_id=self.namespaces.id(meta.namespace or "default"),
             node_name_id=self.pods.node_names.id(node_name) if node_name else NONE,
-            spec_id=self.specs.id(record.spec_key()),
+            spec_id=self.specs.id_of_record(record),
             labels_id=self.labels_id(bytes(meta.labels)),
             owner_id=self._owner_id(bytes(meta.owner_references)),
             phase=_PHASE_OF_NAME.get(status.phase, 0),
@@ -324,7 +330,7 @@ class Cluster:
     def _owner_id(self, owners: bytes) -> int:
         found = self._owners_id.get(owners)
         if found is None:
-            decoded = msgspec.json.decode(owners, type=Owners | None) or ()
+            decoded = () if owners == b"null" else decode(owners, Owners)
             found = self._owners_id[owners] = self.owner_sets.id(decoded)
         return found
 
@@ -388,5 +394,7 @@ def _deletion_cost(text: str) -> int:
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdigit()) or (text[0] == "0" and text != "0"):
         return 0
-    cost = int(text) if len(digits) <= 10 else 2**31
+    if len(digits.lstrip("0")) > _MAX_COST_DIGITS:
+        return 0
+    cost = int(digits.lstrip("0") or "0") * (-1 if text[0] == "-" else 1)
     return cost if -(2**31) <= cost < 2**31 else 0

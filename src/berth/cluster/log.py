@@ -2,6 +2,7 @@
 
 from collections import deque
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ class PodChange:
     sign: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Changes:
     """What happened since a version.
 
@@ -31,7 +32,7 @@ class Changes:
     rows : intp[n]
         All touched rows, each once.
     pods : list of PodChange
-        In the order in which they happened.
+        By kind; a pod that came and one like it that went cancel out.
     nodes : bool
         Whether node objects changed, and not only the pods on them.
     """
@@ -39,6 +40,11 @@ class Changes:
     rows: NDArray[np.intp]
     pods: list[PodChange] = field(default_factory=list)
     nodes: bool = False
+
+    @cached_property
+    def spec_ids(self) -> frozenset[int]:
+        """The specs of the pods that came or went."""
+        return frozenset(change.spec_id for change in self.pods)
 
 
 class ChangeLog:
@@ -74,6 +80,20 @@ class ChangeLog:
         rows = {entry if isinstance(entry, int) else entry.row for entry in latest}
         return Changes(
             np.array(sorted(rows), dtype=np.intp),
-            [entry for entry in latest if not isinstance(entry, int)],
+            _net([entry for entry in latest if not isinstance(entry, int)]),
             any(isinstance(entry, int) for entry in latest),
         )
+
+
+def _net(changes: list[PodChange]) -> list[PodChange]:
+    """Leave out pairs of changes that take each other back: what is planned and undone leaves nothing to mend."""
+    left: dict[tuple[int, ...], list[PodChange]] = {}
+    for change in changes:
+        alike = left.setdefault(
+            (change.row, change.namespace_id, change.spec_id, change.labels_id, change.terminating), []
+        )
+        if alike and alike[-1].sign != change.sign:
+            alike.pop()
+        else:
+            alike.append(change)
+    return [change for alike in left.values() for change in alike]

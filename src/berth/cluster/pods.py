@@ -112,6 +112,8 @@ class PodTable:
         self._node_row = GrowingArray(np.int32, fill=NONE)
         self._alive = GrowingArray(np.bool_)
         self._id_of: dict[tuple[int, str], int] = {}
+        # Pods of a name that another pod has as well: planned ones, while the other is about to go.
+        self._namesakes: dict[tuple[int, str], list[int]] = {}
         self._free: list[int] = []
 
     def __len__(self) -> int:
@@ -138,7 +140,7 @@ class PodTable:
         return self._columns[name].values
 
     def find(self, namespace_id: int, name: str) -> int:
-        """Return a pod's id, `NONE` if there is no such pod."""
+        """Return the id of the pod that has had the name longest, `NONE` if there is no such pod."""
         return self._id_of.get((namespace_id, name), NONE)
 
     def put(self, values: PodValues, node_row: int) -> int:
@@ -156,8 +158,7 @@ class PodTable:
             column.values[pod] = getattr(values, name)
         self._node_row.values[pod] = node_row
         self._alive.values[pod] = True
-        if values.name:
-            self._id_of[values.namespace_id, values.name] = pod
+        self._note_name((values.namespace_id, values.name), pod)
         return pod
 
     def put_all(self, rows: PodRows, node_rows: IdColumn) -> PodIds:
@@ -182,16 +183,27 @@ class PodTable:
         """Note that a pod's node has become known, or is known no longer (`NONE`)."""
         self._node_row.values[pod] = node_row
 
-    def rename(self, pod: int, name: str, uid: str) -> None:
-        """Give a planned pod the name and uid that it has now."""
-        self.names[pod], self.uids[pod] = name, uid
-        self._id_of[int(self.column("namespace_id")[pod]), name] = pod
-
     def remove(self, pod: int) -> None:
         """Take a pod out."""
-        if self.names[pod]:
-            del self._id_of[int(self.column("namespace_id")[pod]), self.names[pod]]
+        self._forget_name((int(self.column("namespace_id")[pod]), self.names[pod]), pod)
         self.names[pod] = self.uids[pod] = ""
         self._alive.values[pod] = False
         self._node_row.values[pod] = NONE
         self._free.append(pod)
+
+    def _note_name(self, key: tuple[int, str], pod: int) -> None:
+        if key[1] and self._id_of.setdefault(key, pod) != pod:
+            self._namesakes.setdefault(key, []).append(pod)
+
+    def _forget_name(self, key: tuple[int, str], pod: int) -> None:
+        if not key[1]:
+            return
+        namesakes = self._namesakes.get(key, [])
+        if pod in namesakes:
+            namesakes.remove(pod)
+        elif namesakes:
+            self._id_of[key] = namesakes.pop(0)
+        else:
+            del self._id_of[key]
+        if not namesakes:
+            self._namesakes.pop(key, None)

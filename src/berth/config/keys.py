@@ -15,6 +15,8 @@ from berth.config.settings import Expected, KnownNames, Settings, Weight, settin
 ENVIRONMENT_PREFIX = "BERTH_"
 # Names the file, in place of a key.
 FILE_VARIABLE = "BERTH_CONFIG"
+# Where the tests find real clusters; who has set it for them may still run berth.
+TESTS_VARIABLE = "BERTH_SHARED"
 
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from berth.config.keys import ENVIRONMENT_PREFIX, FILE_VARIABLE, Key, all_keys
+from berth.config.keys import ENVIRONMENT_PREFIX, FILE_VARIABLE, TESTS_VARIABLE, Key, all_keys
 from berth.config.mistakes import ConfigError, ConfigMistake, known_name
 from berth.config.settings import Settings, setting_text
 from berth.config.yaml_file import Entry, read_yaml
@@ -119,7 +119,7 @@ def _environment_values(environ: Mapping[str, str], mistakes: list[ConfigMistake
     by_variable = {key.variable: key for key in all_keys().values()}
     values: Values = {}
     for name, text in sorted(environ.items()):
-        is_ours = name.startswith(ENVIRONMENT_PREFIX) and name != FILE_VARIABLE
+        is_ours = name.startswith(ENVIRONMENT_PREFIX) and name not in (FILE_VARIABLE, TESTS_VARIABLE)
         if not is_ours or not text or _is_service_link(name, text, known=name in by_variable):
             continue
         if name in by_variable:

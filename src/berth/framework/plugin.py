@@ -4,6 +4,7 @@ A plugin answers for many rows at once. It is prepared once for a shape of pods;
 back to every other method, and is brought up to date (`Plugin.mend`) as pods come and go.
 """
 
+from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar, Generic, Protocol, TypeVar
 
@@ -26,6 +27,22 @@ class BatchKind(Enum):
     LOCAL = "hangs on the row's own placements alone"
     CONSTANT = "does not move"
     SERIAL = "may move anywhere: the shape is placed one at a time"
+
+
+class Finality(Enum):
+    """What comes after a filter has turned a pod away."""
+
+    FINAL = "nothing: no other filter is asked (upstream's UnschedulableAndUnresolvable)"
+    OPEN = "the filters after it may still turn the pod away; the last one's reasons count (Unschedulable)"
+    ERROR = "nothing: the decision fails"
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """A filter turns the pod away before any node is looked at; of an error, ``reasons`` is its text."""
+
+    reasons: tuple[str, ...]
+    finality: Finality = Finality.FINAL
 
 
 class Classed(Protocol):
@@ -67,6 +84,14 @@ class Plugin(Generic[S]):
 
 class FilterPlugin(Plugin[S]):
     """A predicate: which nodes can take the pod?"""
+
+    def reject(self, state: S) -> Rejection | None:
+        """Return why no node can take the pod, whichever it is; None, as before 1.36, where nodes have to be asked."""
+        return None
+
+    def restrict(self, state: S) -> frozenset[str] | None:
+        """Return the names of the only nodes that are to be asked, by any filter; None for all."""
+        return None
 
     def filter(self, state: S, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
         """Return a code for each row, `FITS` where the pod fits.

@@ -84,20 +84,28 @@ def parse_pod_list(body: object, request: str = "", max_number: int = MAX_NUMBER
     BadRequestError
         With every mistake that was found.
     """
+    changes, errors = read_pod_list(body, request, max_number)
+    if errors:
+        raise BadRequestError(errors)
+    return [change for change in changes if change is not None]
+
+
+def read_pod_list(
+    body: object, request: str = "", max_number: int = MAX_NUMBER
+) -> tuple[list[Change | None], list[FieldError]]:
+    """Read a decoded request body: its entries in their places, None for those with mistakes, and all mistakes."""
     errors: list[FieldError] = []
     if not isinstance(body, Mapping):
-        raise BadRequestError([FieldError("", body, "an object with podList")])
+        return [], [FieldError("", body, "an object with podList")]
     errors += [FieldError(str(key), body[key], "a known key (podList)") for key in body if key != "podList"]
     entries = body.get("podList")
     if not isinstance(entries, list) or not entries:
         errors.append(FieldError("podList", entries, "a list of at least one change"))
-        raise BadRequestError(errors)
+        return [], errors
     changes = [
         _parse_entry(entry, f"podList[{i}]", request, max_number, errors) for i, entry in enumerate(entries)
     ]
-    if errors:
-        raise BadRequestError(errors)
-    return [change for change in changes if change is not None]
+    return changes, errors
 
 
 def parse_workload(text: object) -> WorkloadName | None:

@@ -49,10 +49,14 @@ def find_service(cluster: Cluster, namespace: str, name: str) -> Service:
     ------
     NotFoundError
         There is none.
+    ServiceError
+        It has no selector: nobody knows which pods are its own.
     """
     service = cluster.objects.services.get(namespace, name)
     if service is None:
         raise NotFoundError(f"there is no service {namespace}/{name}")
+    if not service.spec.selector:
+        raise ServiceError(f"service {namespace}/{name} has no selector")
     return service
 
 
@@ -67,8 +71,6 @@ def check_change(cluster: Cluster, change: Change) -> None:
         The service has no selector, or does not select the workload's pods.
     """
     service = find_service(cluster, change.namespace, change.service)
-    if not service.spec.selector:
-        raise ServiceError(f"service {change.namespace}/{change.service} has no selector")
     if change.workload is not None:
         workload = find_workload(cluster, change.namespace, change.workload)
         if workload is None:
@@ -112,12 +114,17 @@ def resolve_workload(
 
     Raises
     ------
+    NotFoundError
+        The workload that the request names is not there.
     ServiceError
         All that its pods belong to is of another kind, such as a DaemonSet.
     """
     namespace = service.metadata.namespace
     if override is not None:
-        return find_workload(cluster, namespace, override)
+        workload = find_workload(cluster, namespace, override)
+        if workload is None:
+            raise NotFoundError(f"there is no {override} in namespace {namespace}")
+        return workload
     telling = np.flatnonzero(members(cluster, service).telling)
     if len(telling) == 0:
         return _preferred(_selected_by_template(cluster, service))

@@ -15,6 +15,7 @@ _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?\Z")
 _PREFIX = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\Z")
 _INTEGER = re.compile(r"[+-]?[0-9]+\Z")
 _INT64 = range(-(2**63), 2**63)
+_MAX_DIGITS = 19
 MAX_PREFIX_LENGTH = 253
 
 
@@ -79,7 +80,10 @@ def parse_int64(text: str) -> int | None:
     """Parse a decimal 64-bit integer as Go's ``ParseInt`` does; None if it is none."""
     if not _INTEGER.match(text):
         return None
-    number = int(text)
+    digits = text.lstrip("+-").lstrip("0")
+    if len(digits) > _MAX_DIGITS:
+        return None
+    number = int(digits or "0") * (-1 if text[0] == "-" else 1)
     return number if number in _INT64 else None
 
 

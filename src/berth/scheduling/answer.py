@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from berth.cluster.arrays import ALL_ROWS, IntColumn
 from berth.cluster.cluster import Cluster, Incoming
 from berth.framework.plugin import FITS, FilterPlugin, ScorePlugin
+from berth.framework.prefilter import EVERY_NODE, PreFiltered, prefilter
 from berth.releases.release import Options, Release
 from berth.scheduling.basic_checks import refuse_claims
 from berth.scheduling.evaluation import Unschedulable
@@ -21,17 +22,17 @@ class Verdict:
     """One predicate's codes for every row, with what is needed to say them in words."""
 
     def __init__(self, plugin: FilterPlugin[Any], pod: Incoming, cluster: Cluster) -> None:
-        self._plugin = plugin
-        self._state = plugin.prepare(pod, cluster)
+        self.plugin = plugin
+        self.state = plugin.prepare(pod, cluster)
         self._words: dict[int, tuple[str, ...]] = {}
-        self.codes: list[int] = plugin.filter(self._state, ALL_ROWS).tolist()
+        self.codes: list[int] = plugin.filter(self.state, ALL_ROWS).tolist()
 
     def reasons(self, row: int) -> tuple[str, ...]:
         """Return the reasons of a row that does not fit."""
         code = self.codes[row]
         words = self._words.get(code)
         if words is None:
-            words = self._words[code] = self._plugin.reasons(self._state, code)
+            words = self._words[code] = self.plugin.reasons(self.state, code)
         return words
 
     def failing(self, rows: list[int]) -> list[int]:
@@ -59,19 +60,22 @@ def answer(release: Release, cluster: Cluster, pod: Incoming, options: Options) 
     rows = _candidates(release, cluster, pod)
     verdicts = {name: Verdict(make(options), pod, cluster) for name, make in release.filters.items()}
     answered: dict[str, Any] = {
-        "predicates": {name: _in_words(verdict, rows, names) for name, verdict in verdicts.items()}
+        "predicates": {name: _in_words(name, verdict, cluster, rows) for name, verdict in verdicts.items()}
     }
     error = refuse_claims(pod, cluster) if release.checks_claims else None
+    if not rows and not release.refuses_empty:
+        return answered | {"message": NO_NODES}
     if not rows:
         error = error or NO_NODES
     if error is not None:
         return answered | {"error": error}
-    failed: dict[int, list[str]] = {}
-    left = rows
     on = release.default_filters(options)
-    for name, verdict in verdicts.items():
-        if name not in on:
-            continue
+    asked = {name: verdict for name, verdict in verdicts.items() if name in on}
+    before = prefilter((name, verdict.plugin, verdict.state) for name, verdict in asked.items())
+    if before.error is not None:
+        return answered | {"error": before.error}
+    left, failed = _left(before, cluster, rows)
+    for verdict in asked.values():
         error = verdict.error(left)
         if error is not None:
             return answered | {"error": error}
@@ -84,7 +88,7 @@ def answer(release: Release, cluster: Cluster, pod: Incoming, options: Options) 
     answered["feasible"] = sorted(names[row] for row in fitting)
     answered["failed"] = {names[row]: reasons for row, reasons in failed.items()}
     if not fitting:
-        return answered | {"message": _message(len(rows), answered["failed"])}
+        return answered | {"message": _message(len(rows), answered["failed"], before)}
     weights = release.default_scores(options)
     return answered | _scores(scores, weights, cluster, pod, np.array(fitting, dtype=np.intp))
 
@@ -98,19 +102,31 @@ def _candidates(release: Release, cluster: Cluster, pod: Incoming) -> list[int]:
     return [row for row in rows if row not in dropped]
 
 
-def _in_words(verdict: Verdict, rows: list[int], names: list[str]) -> Reasons | dict[str, str]:
-    error = verdict.error(rows)
+def _in_words(name: str, verdict: Verdict, cluster: Cluster, rows: list[int]) -> Reasons | dict[str, str]:
+    before = prefilter([(name, verdict.plugin, verdict.state)])
+    left, failed = _left(before, cluster, rows)
+    error = before.error or verdict.error(left)
     if error is not None:
         return {"error": error}
-    return {names[row]: list(verdict.reasons(row)) for row in verdict.failing(rows)}
+    failed |= {row: list(verdict.reasons(row)) for row in verdict.failing(left)}
+    return {cluster.nodes.names[row]: reasons for row, reasons in failed.items()}
 
 
-def _message(n_nodes: int, failed: Reasons) -> str:
+def _left(before: PreFiltered, cluster: Cluster, rows: list[int]) -> tuple[list[int], dict[int, list[str]]]:
+    """Return the rows that are to be asked, and the reasons of the others."""
+    if before is EVERY_NODE:
+        return rows, {}
+    asked = before.asked(cluster.nodes).tolist()
+    reasons = before.rejection or (before.left_out,)
+    return [row for row in rows if asked[row]], {row: list(reasons) for row in rows if not asked[row]}
+
+
+def _message(n_nodes: int, failed: Reasons, before: PreFiltered) -> str:
     counts: dict[str, int] = {}
     for reasons in failed.values():
         for reason in reasons:
             counts[reason] = counts.get(reason, 0) + 1
-    return str(Unschedulable(n_nodes, counts))
+    return str(Unschedulable(n_nodes, counts, before.rejection))
 
 
 def _scores(

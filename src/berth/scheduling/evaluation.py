@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from berth.cluster.arrays import ALL_ROWS, BoolColumn, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.framework.plugin import FITS
+from berth.framework.prefilter import EVERY_NODE, PreFiltered, prefilter
 from berth.framework.profile import Profile
 
 
@@ -20,18 +21,29 @@ class Unschedulable:
     ----------
     reasons : dict of reason to int
         How many nodes each reason concerns, of the first filter that each node fails.
+    rejection : tuple of str
+        Why the pod was turned away before any node was looked at, if it was (1.36).
     """
 
     n_nodes: int
     reasons: dict[str, int]
+    rejection: tuple[str, ...] = ()
 
     def __str__(self) -> str:
+        if self.rejection:
+            return f"0/{self.n_nodes} nodes are available: {', '.join(self.rejection)}."
         parts = sorted(f"{count} {reason}" for reason, count in self.reasons.items())
         return f"0/{self.n_nodes} nodes are available: {', '.join(parts)}."
 
 
 class Evaluation:
-    """Verdicts and raw scores of one shape for every row, with the version of the cluster that they hold for."""
+    """Verdicts and raw scores of one shape for every row, with the version of the cluster that they hold for.
+
+    Attributes
+    ----------
+    before : PreFiltered
+        What the filters say before any node is looked at.
+    """
 
     def __init__(self, profile: Profile, pod: Incoming, cluster: Cluster) -> None:
         self.profile = profile
@@ -41,6 +53,7 @@ class Evaluation:
         self.score_states: list[Any] = []
         self.codes: list[IntColumn] = []
         self.raw: list[IntColumn] = []
+        self.before: PreFiltered = EVERY_NODE
         self.fits: BoolColumn
         self.version = -1
         self.evaluate()
@@ -58,6 +71,7 @@ class Evaluation:
             s.plugin.score(state, ALL_ROWS)
             for s, state in zip(self.profile.scores, self.score_states, strict=True)
         ]
+        self.before = self._prefilter()
         self._combine(ALL_ROWS)
         self.version = cluster.log.version
 
@@ -84,7 +98,8 @@ class Evaluation:
                 self.score_states[i] = s.plugin.prepare(self.pod, self.cluster)
                 rows = ALL_ROWS
             self.raw[i][rows] = s.plugin.score(self.score_states[i], rows)
-        self._combine(np.flatnonzero(touched))
+        before, self.before = self.before, self._prefilter()
+        self._combine(np.flatnonzero(touched) if self.before == before else ALL_ROWS)
         self.version = log.version
 
     def normalized(self, rows: NDArray[np.intp]) -> list[IntColumn]:
@@ -103,13 +118,16 @@ class Evaluation:
         return first
 
     def error(self) -> str | None:
-        """Return the text of the first error that a node meets on its way through the filters."""
+        """Return the text of the first error, of the filters or that a node meets on its way through them."""
+        if self.before.error is not None:
+            return self.before.error
         if not any((codes < 0).any() for codes in self.codes):
             return None
         first = self.first_failures()
+        asked = self.before.asked(self.cluster.nodes)
         for row in np.argsort(self.cluster.nodes.rank):
             i = int(first[row])
-            if self.cluster.nodes.alive[row] and i < len(self.codes) and self.codes[i][row] < 0:
+            if asked[row] and i < len(self.codes) and self.codes[i][row] < 0:
                 return self.reasons(i, int(self.codes[i][row]))[0]
         return None
 
@@ -120,19 +138,30 @@ class Evaluation:
     def unschedulable(self) -> Unschedulable:
         """Count the reasons why no node fits."""
         counts: dict[str, int] = {}
-        alive = self.cluster.nodes.alive
+        n_nodes = len(self.cluster.nodes)
+        if self.before.rejection:
+            return Unschedulable(n_nodes, counts, self.before.rejection)
+        asked = self.before.asked(self.cluster.nodes)
+        n_left_out = n_nodes - int(asked.sum())
+        if n_left_out:
+            counts[self.before.left_out] = n_left_out
         first = self.first_failures()
         for i, codes in enumerate(self.codes):
-            found, times = np.unique(codes[alive & (first == i)], return_counts=True)
+            found, times = np.unique(codes[asked & (first == i)], return_counts=True)
             for code, n in zip(found.tolist(), times.tolist(), strict=True):
                 for reason in self.reasons(i, code):
                     counts[reason] = counts.get(reason, 0) + n
-        return Unschedulable(len(self.cluster.nodes), counts)
+        return Unschedulable(n_nodes, counts)
+
+    def _prefilter(self) -> PreFiltered:
+        named = zip(self.profile.filters, self.filter_states, strict=True)
+        return prefilter((f.name, f.plugin, state) for f, state in named)
 
     def _combine(self, rows: Rows) -> None:
+        asked = self.before.asked(self.cluster.nodes)
         if isinstance(rows, slice):
-            self.fits = self.cluster.nodes.alive.copy()
+            self.fits = asked.copy()
         else:
-            self.fits[rows] = self.cluster.nodes.alive[rows]
+            self.fits[rows] = asked[rows]
         for codes in self.codes:
             self.fits[rows] &= codes[rows] == FITS

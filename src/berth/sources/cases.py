@@ -4,6 +4,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from berth.cluster.accounting import Accounting
 from berth.cluster.cluster import Cluster
 from berth.cluster.objects import NamedObject
 from berth.errors import InputError
@@ -113,18 +114,17 @@ def answer_case(line: bytes, release: Release) -> dict[str, Any]:
     """
     case = decode(line, Case)
     head = {"id": case.id, "version": release.version}
-    cluster = cluster_of(case, release)
     try:
-        return head | answer(
-            release, cluster, cluster.incoming(_in_default(case.pod)), case.options.options()
-        )
+        options = case.options.options()
+        cluster = cluster_of(case, release.accounting_for(options))
+        return head | answer(release, cluster, cluster.incoming(_in_default(case.pod)), options)
     except InputError as error:
         return head | {"error": str(error)}
 
 
-def cluster_of(case: Case, release: Release) -> Cluster:
+def cluster_of(case: Case, accounting: Accounting) -> Cluster:
     """Put a case's objects into a cluster. Objects without a namespace are in ``default``."""
-    cluster = Cluster(release.accounting)
+    cluster = Cluster(accounting)
     for node in case.nodes:
         cluster.put_node(node)
     records = map(decode_record, case.pods)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from berth.cluster.arrays import NONE
 from berth.cluster.cluster import Cluster
 from berth.cluster.objects import NamedObject
 from berth.cluster.pods import PodRows
@@ -76,6 +77,7 @@ class Intake:
         self.n_objects = 0
         self._seen = _Seen()
         self._pods = PodRows()
+        self._had_pods = len(cluster.pods) > 0
         self._spec_mistakes: list[list[str]] = []
         self._expects_pod = False
         self._deferred: list[tuple[bytes, int]] = []
@@ -101,33 +103,25 @@ class Intake:
     def take(self, found: Found[PodItem | Envelope]) -> None:
         """Take an object in, or pass it over."""
         item = found.decoded
-        if (
-            type(item) is PodItem
-            and (item.kind == "Pod" or not item.kind)
-            and self._is_pod(item, found.list_head)
-        ):
+        if type(item) is PodItem and _is_pod(item, found.list_head):
             self.n_objects += 1
             self._take_pod(item, found.text, found.number)
             return
         if type(item) is not Envelope:
-            item = self._envelope(found.text)
-        kind, api_version, head = (
-            (item.kind, item.api_version, found.list_head) if item else ("", "", found.list_head)
-        )
+            item = self._envelope(found.text) or Envelope()
+        kind, api_version, head = item.kind, item.api_version, found.list_head
         if not kind and head is not None:
-            if not head.kind:
-                self._deferred.append(
-                    (bytes(found.text), found.number)
-                )  # the list's kind comes after its items
+            if not head.kind:  # it comes after the items
+                self._deferred.append((bytes(found.text), found.number))
                 return
-            kind, api_version = head.kind.removesuffix("List"), head.api_version
+            kind, api_version = _item_kind(head), head.api_version
         self._take_kind(kind, api_version, found.text, found.number)
 
     def end_list(self, head: ListHead) -> None:
         """Count a list, and take the items whose kind only its end has told."""
         self.n_objects += bool(head.kind)
         for text, number in self._deferred:
-            self._take_kind(head.kind.removesuffix("List"), head.api_version, memoryview(text), number)
+            self._take_kind(_item_kind(head), head.api_version, memoryview(text), number)
         self._deferred.clear()
 
     def take_document(self, document: object, number: int) -> int:
@@ -152,7 +146,9 @@ class Intake:
     def finish(self) -> None:
         """Add the pods to the cluster, and warn of those on nodes that are not there."""
         homeless = self.cluster.n_homeless
-        self.cluster.add_pods(self._pods)
+        if len(self._pods):
+            self.report.taken["Pod"] += len(self._pods)
+            self.cluster.add_pods(self._pods)
         homeless = self.cluster.n_homeless - homeless
         if homeless:
             pods = "1 pod is on a node" if homeless == 1 else f"{homeless} pods are on nodes"
@@ -160,12 +156,6 @@ class Intake:
         self._pods = PodRows()
 
     # -- kinds -----------------------------------------------------------------------------------------------------
-
-    @staticmethod
-    def _is_pod(item: PodItem, head: ListHead | None) -> bool:
-        if item.kind:
-            return item.api_version in ("v1", "")
-        return head is not None and head.kind == "PodList" and head.api_version in ("v1", "")
 
     def _envelope(self, text: bytes | memoryview) -> Envelope | None:
         try:
@@ -233,20 +223,19 @@ class Intake:
             self._blame("Pod", text, number, mistakes or ["metadata.name: absent, but needed"])
             return
         seen = self._seen
-        known = self.cluster.pods.find(values.namespace_id, values.name) if len(self.cluster.pods) else -1
+        known = self.cluster.pods.find(values.namespace_id, values.name) if self._had_pods else NONE
         row = len(self._pods)
-        first = self._pods.append(values) if known < 0 else row
-        if known >= 0 or first != row:
+        first = self._pods.append(values) if known == NONE else row
+        if known != NONE or first != row:
             place = (
                 f"{seen.files[seen.pod_files[first]]} (number {seen.pod_numbers[first]})"
-                if known < 0
+                if known == NONE
                 else _IN_CLUSTER
             )
             self._blame("Pod", text, number, [_twice(place)])
             return
         seen.pod_files.append(len(seen.files) - 1)
         seen.pod_numbers.append(number)
-        self.report.taken["Pod"] += 1
 
     def _check_specs(self, spec_id: int) -> None:
         for i in range(len(self._spec_mistakes), spec_id + 1):
@@ -324,3 +313,14 @@ def _all_mistakes(text: memoryview, struct: type[Pod], error: Exception) -> list
     except (msgspec.DecodeError, RecursionError) as complete:
         return [in_words(complete)]
     return found or [in_words(error)]
+
+
+def _item_kind(head: ListHead) -> str:
+    """Return the kind of a list's items that do not say theirs; a plain ``List`` does not tell."""
+    return head.kind.removesuffix("List") or "(no kind)"
+
+
+def _is_pod(item: PodItem, head: ListHead | None) -> bool:
+    if item.kind:
+        return item.kind == "Pod" and item.api_version in ("v1", "")
+    return head is not None and head.kind == "PodList" and head.api_version in ("v1", "")

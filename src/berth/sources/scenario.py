@@ -93,23 +93,17 @@ class Scenario(msgspec.Struct):
     profiles: list[dict[str, Any]] = []
 
 
-def answer_line(line: bytes) -> bytes:
-    """Answer one line of JSON with another (without its end); what is wrong with it is an answer too."""
-    try:
-        answer: dict[str, Any] = answer_scenario(decode(line, Scenario))
-    except (BerthError, msgspec.DecodeError, RecursionError) as error:
-        answer = {"id": _id_of(line), "error": str(error)}
-    return msgspec.json.encode(answer)
-
-
-def answer_scenario(scenario: Scenario) -> dict[str, Any]:
+def answer_scenario(line: bytes) -> dict[str, Any]:
     """Decide a scenario's round; return its id and its decisions.
 
     Raises
     ------
+    msgspec.DecodeError
+        The line is no scenario.
     BerthError
-        It is not a scenario that can be decided; the message holds every mistake that was found.
+        It is not one that can be decided; the message holds every mistake that was found.
     """
+    scenario = decode(line, Scenario)
     mistakes: list[str] = []
     rules = _rules(scenario.weights, mistakes)
     profiles = _profiles(scenario.profiles, mistakes)
@@ -132,14 +126,28 @@ def answer_scenario(scenario: Scenario) -> dict[str, Any]:
 
 
 def cluster_of(snapshot: ScenarioCluster) -> Cluster:
-    """Put a scenario's objects into a cluster."""
-    cluster = Cluster()
+    """Put a scenario's objects into a cluster.
+
+    Raises
+    ------
+    BerthError
+        With all objects that it can't hold.
+    """
+    cluster, mistakes = Cluster(), []
     for node in snapshot.nodes:
-        cluster.put_node(node)
+        try:
+            cluster.put_node(node)
+        except BerthError as error:
+            mistakes.append(f"node {node.metadata.name}: {error}")
     for item in snapshot.others():
         cluster.put(_in_namespace(item))
     for pod in snapshot.pods:
-        cluster.put_pod(pod)
+        try:
+            cluster.put_pod(pod)
+        except BerthError as error:
+            mistakes.append(f"pod {pod.metadata.namespace or 'default'}/{pod.metadata.name}: {error}")
+    if mistakes:
+        raise BerthError("; ".join(mistakes))
     return cluster
 
 
@@ -180,12 +188,3 @@ def _changes(entries: list[Any], mistakes: list[str]) -> list[Change]:
 def _at(index: int, mistake: FieldError) -> FieldError:
     path = mistake.path.replace("podList[0]", f"requests[{index}]", 1)
     return FieldError(path, mistake.value, mistake.expected)
-
-
-def _id_of(line: bytes) -> object:
-    """Return the id that a broken scenario still tells, None if it tells none."""
-    try:
-        plain = msgspec.json.decode(line)
-    except (msgspec.DecodeError, RecursionError):
-        return None
-    return plain.get("id") if isinstance(plain, dict) else None

@@ -7,6 +7,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from berth.cluster.cluster import Cluster
+from berth.cluster.objects import NamedObject
 from berth.cluster.pods import PHASES, PodValues
 from berth.sources.checks import SnapshotError
 from berth.sources.intake import Intake
@@ -77,12 +78,22 @@ def load_objects(rows: Iterable[Row], cluster: Cluster | None = None) -> Cluster
     return intake.cluster
 
 
-def pod_object(cluster: Cluster, pod: int) -> bytes:
-    """Return a pod as a Kubernetes object in JSON.
+def pod_objects(cluster: Cluster, pods: Iterable[int]) -> Iterator[bytes]:
+    """Yield pods as Kubernetes objects in JSON.
 
     A pod that is terminating gets 1970 for the time of its deletion: that time is not kept.
     """
-    return _PodWriter(cluster).object(pod)
+    return map(_PodWriter(cluster).object, pods)
+
+
+def pod_object(cluster: Cluster, pod: int) -> bytes:
+    """Return a single pod as `pod_objects` does."""
+    return next(pod_objects(cluster, [pod]))
+
+
+def named_object(item: NamedObject) -> bytes:
+    """Return an object other than a pod or node as a Kubernetes object in JSON."""
+    return _typed(type(item).__name__, item)
 
 
 class _PodWriter:

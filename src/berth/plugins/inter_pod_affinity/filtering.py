@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from berth.cluster.arrays import ALL_ROWS, BoolColumn, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.log import Changes
-from berth.framework.plugin import FITS, BatchKind, Classed, FilterPlugin
+from berth.framework.plugin import FITS, BatchKind, Classed, FilterPlugin, Rejection
 from berth.plugins.inter_pod_affinity.matching import Reaching, on_nodes
 from berth.plugins.inter_pod_affinity.required import EMPTY_KEY, Required, is_above_zero
 from berth.plugins.inter_pod_affinity.tally import Tally
@@ -68,6 +68,9 @@ class MatchInterPodAffinity(FilterPlugin[Required]):
             state.error = f"E{EMPTY_KEY[1:]}"
         return state
 
+    def reject(self, state: Required) -> Rejection | None:
+        return None if state.unreadable is None else Rejection((state.unreadable,))
+
     def filter(self, state: Required, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
         numbers = np.arange(state.cluster.nodes.n_rows)[rows]
         codes = np.zeros(len(numbers), dtype=np.int64)
@@ -114,7 +117,7 @@ class MatchInterPodAffinity(FilterPlugin[Required]):
             return None
         if changes.pods and (state.error is not None or state.is_refused):
             return None
-        if self.rules is not Rules.TODAY and any(state.reaching.is_refused(c.spec_id) for c in changes.pods):
+        if self.rules is not Rules.TODAY and any(map(state.reaching.is_refused, changes.spec_ids)):
             return None
         were_alone = state.lone_companies()
         for change in changes.pods:

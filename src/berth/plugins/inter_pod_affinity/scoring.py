@@ -138,7 +138,7 @@ class InterPodAffinityPriority(ScorePlugin[Preferred]):
         if changes.pods and (state.refusal is not None or state.needs_readable):
             return None
         if self.unreadable is not Unreadable.LEFT_OUT and any(
-            state.reaching.is_refused(change.spec_id) for change in changes.pods
+            map(state.reaching.is_refused, changes.spec_ids)
         ):
             return None
         for change in changes.pods:

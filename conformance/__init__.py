@@ -1,0 +1,1 @@
+"""The proof that Berth answers as kube-scheduler does: oracles, cases, comparison."""

@@ -1,0 +1,100 @@
+"""What a round leaves in the store: the outcome of each request, and the objects that it changed."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from berth.cluster.cluster import Cluster
+from berth.module.apply import Applied, ObjectKey
+from berth.module.changes import Change, parse_workload
+from berth.module.plan import Plan
+from berth.module.rounds import Round
+from berth.sources.writer import named_object, pod_objects
+from berth.store.interface import Decided, Entry, ObjectChange, OpenRound, Outcome, RoundResult
+
+_encode = msgspec.json.encode
+
+
+def changes_of(taken: OpenRound) -> list[Change]:
+    """Return what a round's requests ask for, in order of arrival."""
+    return [change_of(entry, request.id) for request in taken.requests for entry in request.entries]
+
+
+def change_of(entry: Entry, request: str) -> Change:
+    """Return what an entry asks for."""
+    workload = None if entry.workload is None else parse_workload(entry.workload)
+    return Change(request, entry.operation, entry.namespace, entry.service, entry.number, workload)
+
+
+def entry_of(change: Change) -> Entry:
+    """Return a change as the store keeps it."""
+    workload = None if change.workload is None else str(change.workload)
+    return Entry(change.operation, change.namespace, change.service, change.number, workload)
+
+
+def result_of(taken: OpenRound, plan: Plan, decided: Round, applied: Applied) -> RoundResult:
+    """Return the result of a round that was applied to its cluster."""
+    return RoundResult(
+        plan=_encode(plan),
+        outcomes=outcomes_of(taken, decided, applied.created),
+        added=plan.added,
+        removed=plan.removed,
+        failed=plan.failed,
+        tie_counter=decided.ties.counter,
+        changes=list(object_changes(decided.cluster, applied.touched)),
+    )
+
+
+def failed_result(taken: OpenRound, reason: str, tie_counter: int) -> RoundResult:
+    """Return the result of a round of which nothing was applied, for a reason of its own."""
+    plan = Plan(round=taken.number, decisions=[])
+    outcomes = [
+        Outcome(
+            request.id,
+            "failed",
+            tuple(Decided(e.operation, e.namespace, e.service, reason=reason) for e in request.entries),
+        )
+        for request in taken.requests
+    ]
+    failed = sum(entry.number for request in taken.requests for entry in request.entries)
+    return RoundResult(_encode(plan), outcomes, 0, 0, failed, tie_counter)
+
+
+def outcomes_of(taken: OpenRound, decided: Round, created: Sequence[str | None]) -> list[Outcome]:
+    """Return each request's end: applied if anything of it was done, with all its decisions."""
+    by_request: dict[str, list[Decided]] = {request.id: [] for request in taken.requests}
+    done: set[str] = set()
+    rows = zip(decided.decisions, decided.effects, created, strict=True)
+    for decision, effect, new_name in rows:
+        by_request[decision.request].append(
+            Decided(
+                decision.operation,
+                decision.namespace,
+                decision.service,
+                pod=new_name or decision.pod,
+                node=decision.node,
+                reason=decision.reason,
+            )
+        )
+        if effect is not None:
+            done.add(decision.request)
+    return [
+        Outcome(request, "applied" if request in done else "failed", tuple(decisions))
+        for request, decisions in by_request.items()
+    ]
+
+
+def object_changes(cluster: Cluster, touched: Sequence[ObjectKey]) -> Iterator[ObjectChange]:
+    """Yield what was touched as it is now."""
+    pods = [key for key in touched if key.kind == "Pod" and key.exists]
+    ids = [cluster.pods.find(cluster.namespaces.find(key.namespace), key.name) for key in pods]
+    shelves = cluster.objects.by_kind()
+    for key in touched:
+        if not key.exists:
+            yield ObjectChange(key.kind, key.namespace, key.name, None)
+        elif key.kind != "Pod":
+            item = shelves[key.kind].get(key.namespace, key.name)
+            assert item is not None  # touched in this very round
+            yield ObjectChange(key.kind, key.namespace, key.name, named_object(item))
+    for key, body in zip(pods, pod_objects(cluster, ids), strict=True):
+        yield ObjectChange("Pod", key.namespace, key.name, body)

@@ -1,0 +1,144 @@
+"""Benchmarks: what is measured and how. Every measurement runs in a process of its own, so that its memory is its own."""
+
+import gc
+import json
+import os
+import platform
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from berth.sim.clusters import write_snapshot
+
+SEED = 1
+N_SHAPES = 150
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How large the cluster is, and how many pods are decided (or, in loading, read)."""
+
+    nodes: int
+    existing: int
+    pods: int
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a workload took; times are medians over the runs. [seconds, MB of 2^20 bytes]"""
+
+    workload: str
+    nodes: int
+    existing: int
+    pods: int
+    runs: int
+    decisions_per_second: float
+    seconds: float
+    cpu_seconds: float
+    peak_rss_mb: float
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Something to measure.
+
+    Attributes
+    ----------
+    prepare : callable
+        Given the size, makes what is measured: a call of it is one run, and leaves everything as it was.
+    fresh : bool
+        Whether each run needs a process of its own (the peak of memory is then that of one run).
+    """
+
+    name: str
+    meaning: str
+    size: Size
+    prepare: Callable[[Size], Callable[[], None]]
+    fresh: bool = False
+
+
+def measure(workload: Workload, size: Size, runs: int) -> Result:
+    """Measure a workload in this process.
+
+    Raises
+    ------
+    ValueError
+        There is nothing to measure: no run.
+    """
+    if runs < 1:
+        raise ValueError("at least one run is needed")
+    run = workload.prepare(size)
+    gc.collect()
+    seconds, cpu_seconds = [], []
+    for _ in range(runs):
+        wall, cpu = time.perf_counter(), time.process_time()
+        run()
+        seconds.append(time.perf_counter() - wall)
+        cpu_seconds.append(time.process_time() - cpu)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+    return _result(workload.name, size, seconds, cpu_seconds, [peak])
+
+
+def measure_apart(workload: Workload, size: Size, runs: int) -> Result:
+    """Measure a workload in processes of its own."""
+    if not workload.fresh:
+        return _in_child(workload, size, runs)
+    each = [_in_child(workload, size, 1) for _ in range(runs)]
+    return _result(
+        workload.name,
+        size,
+        [one.seconds for one in each],
+        [one.cpu_seconds for one in each],
+        [one.peak_rss_mb for one in each],
+    )
+
+
+def snapshot_file(size: Size) -> Path:
+    """Return a generated snapshot of so many nodes and pods: made once, kept in the user's cache folder."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "berth" / "bench"
+    file = cache / f"cluster-{size.nodes}-{size.existing}-{N_SHAPES}-{SEED}.json"
+    if not file.exists():
+        cache.mkdir(parents=True, exist_ok=True)
+        unfinished = file.with_suffix(f".{os.getpid()}")
+        write_snapshot(unfinished, size.nodes, size.existing, N_SHAPES, SEED)
+        unfinished.rename(file)
+    return file
+
+
+def _in_child(workload: Workload, size: Size, runs: int) -> Result:
+    code = "import sys; from berth.sim.workloads import child; child(*sys.argv[1:])"
+    arguments = [workload.name, *(str(n) for n in (size.nodes, size.existing, size.pods, runs))]
+    done = subprocess.run([sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, check=True)
+    return Result(**json.loads(done.stdout))
+
+
+def _result(
+    name: str, size: Size, seconds: list[float], cpu_seconds: list[float], peaks: list[float]
+) -> Result:
+    median = statistics.median(seconds)
+    return Result(
+        workload=name,
+        nodes=size.nodes,
+        existing=size.existing,
+        pods=size.pods,
+        runs=len(seconds),
+        decisions_per_second=round(size.pods / median, 1),
+        seconds=round(median, 6),
+        cpu_seconds=round(statistics.median(cpu_seconds), 6),
+        peak_rss_mb=round(max(peaks), 1),
+    )
+
+
+def machine() -> Iterator[tuple[str, str]]:
+    """Say on what is measured."""
+    yield "python", platform.python_version()
+    yield "numpy", np.__version__
+    yield "cores", str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())
+    yield "machine", platform.machine()

@@ -1,0 +1,80 @@
+"""What is done for many rows at once equals what is done for each."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from berth.cluster.cluster import Cluster
+from berth.cluster.labels import LabelColumns
+from berth.cluster.pods import PodRows, PodValues
+from berth.objects.base import ObjectMeta
+from berth.objects.decode import decode
+from berth.objects.nodes import Node, NodeStatus
+from berth.objects.pods import Container, Pod, PodSpec, ResourceRequirements
+
+label_sets = st.dictionaries(st.sampled_from("abc"), st.sampled_from("xyz"))
+
+
+def a_cluster() -> Cluster:
+    cluster = Cluster()
+    for name in ("n1", "n2"):
+        cluster.put_node(Node(metadata=ObjectMeta(name=name), status=NodeStatus(allocatable={"cpu": "4"})))
+    return cluster
+
+
+def pods_of(cluster: Cluster, n_pods: int) -> list[PodValues]:
+    """Pods on two nodes, on one that is not there, and on none."""
+    specs = [
+        cluster.specs.id_of_pod(
+            Pod(spec=PodSpec(containers=(Container(resources=ResourceRequirements(requests={"cpu": cpu})),)))
+        )
+        for cpu in ("100m", "2")
+    ]
+    nodes = [cluster.pods.node_names.id(name) for name in ("n1", "n2", "gone")] + [-1]
+    namespace_id, labels_id = cluster.namespaces.id("shop"), cluster.labels_id(b"{}")
+    owner_id = cluster.owner_sets.id(())
+    return [
+        PodValues(f"web-{i}", "", namespace_id, specs[i % 2], labels_id, owner_id, nodes[i % 4], created=i)
+        for i in range(n_pods)
+    ]
+
+
+def test_pods_added_at_once_are_as_those_added_one_by_one() -> None:
+    at_once, one_by_one, rows = a_cluster(), a_cluster(), PodRows()
+    for values in pods_of(at_once, 5000):
+        rows.append(values)
+    at_once.add_pods(rows)
+    for values in pods_of(one_by_one, 5000):
+        one_by_one.add_pod(values)
+    assert [at_once.pods.get(i) for i in range(5000)] == [one_by_one.pods.get(i) for i in range(5000)]
+    assert [at_once.requested.get(i) for i in (0, 1)] == [one_by_one.requested.get(i) for i in (0, 1)]
+    assert at_once.pods.node_row.tolist() == one_by_one.pods.node_row.tolist()
+    assert at_once.n_homeless == one_by_one.n_homeless == 1250
+    assert at_once.pods.find(0, "web-4321") == 4321
+
+
+def test_of_pods_of_one_name_the_first_stays() -> None:
+    rows = PodRows()
+    first, second = pods_of(a_cluster(), 2)
+    second.name = first.name
+    assert [rows.append(first), rows.append(second)] == [0, 0]
+    assert len(rows) == 1
+
+
+@given(st.lists(label_sets, max_size=6), st.lists(st.tuples(st.integers(0, 5), label_sets), max_size=6))
+def test_all_labels_are_those_of_each_row(
+    rows: list[dict[str, str]], changes: list[tuple[int, dict[str, str]]]
+) -> None:
+    columns = LabelColumns()
+    for row, labels in [*enumerate(rows), *changes]:
+        columns.set(row, labels)
+    assert columns.all() == [columns.get(row) for row in range(columns.n_rows)]
+
+
+def test_of_a_nodes_annotations_only_those_that_are_read_are_kept() -> None:
+    text = b'{"metadata":{"name":"n","annotations":{"a":"b","scheduler.alpha.kubernetes.io/preferAvoidPods":"{}"}}}'
+    cluster = Cluster()
+    row = cluster.put_node(decode(text, Node))
+    assert cluster.nodes.get(row).metadata.annotations == {
+        "scheduler.alpha.kubernetes.io/preferAvoidPods": "{}"
+    }
+    assert list(cluster.nodes.all()) == [cluster.nodes.get(row)]

@@ -1,0 +1,84 @@
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from berth.cluster.log import ChangeLog, PodChange
+
+LENGTH = 4
+
+entries = st.one_of(
+    st.builds(
+        PodChange,
+        row=st.integers(0, 3),
+        pod=st.integers(0, 9),
+        namespace_id=st.just(0),
+        spec_id=st.just(0),
+        labels_id=st.integers(0, 1),
+        terminating=st.just(False),
+        sign=st.sampled_from([-1, 1]),
+    ),
+    st.integers(0, 3),
+    st.none(),
+)
+
+
+def note(log: ChangeLog, entry: PodChange | int | None) -> None:
+    if entry is None:
+        log.everything()
+    elif isinstance(entry, int):
+        log.node(entry)
+    else:
+        log.pod(entry)
+
+
+def net(changes: Iterable[PodChange]) -> dict[PodChange, int]:
+    """How many pods more of each kind: those that came less those that went."""
+    counts: Counter[PodChange] = Counter()
+    for change in changes:
+        counts[replace(change, pod=0, sign=1)] += change.sign
+    return {change: n for change, n in counts.items() if n}
+
+
+@given(st.lists(entries, max_size=12))
+def test_changes_since_every_version(history: list[PodChange | int | None]) -> None:
+    log = ChangeLog(LENGTH)
+    versions = [log.version]
+    for entry in history:
+        note(log, entry)
+        versions.append(log.version)
+    for i, version in enumerate(versions):
+        later = history[i:]
+        changes = log.since(version)
+        if None in later or len(later) > LENGTH:
+            assert changes is None
+            continue
+        assert changes is not None
+        assert changes.rows.tolist() == sorted(
+            {e if isinstance(e, int) else e.row for e in later if e is not None}
+        )
+        assert net(changes.pods) == net(e for e in later if isinstance(e, PodChange))
+        assert sum(map(abs, net(changes.pods).values())) == len(changes.pods)  # pairs have cancelled out
+        assert changes.nodes == any(isinstance(e, int) for e in later)
+
+
+@pytest.mark.parametrize("n", [LENGTH, LENGTH + 1])
+def test_what_lies_too_far_back_is_not_known(n: int) -> None:
+    log = ChangeLog(LENGTH)
+    for row in range(n):
+        log.node(row)
+    changes = log.since(0)
+    assert (changes is None) is (n > LENGTH)
+    assert log.since(log.version - 1) is not None
+
+
+def test_each_row_stands_once() -> None:
+    log = ChangeLog()
+    for row in (3, 1, 3):
+        log.node(row)
+    changes = log.since(0)
+    assert changes is not None
+    assert Counter(changes.rows.tolist()) == {1: 1, 3: 1}

@@ -1,0 +1,24 @@
+import json
+from typing import Any
+
+import pytest
+
+from berth.sources.answers import answer_line
+from berth.sources.scenario import answer_scenario
+from tests.module.examples import plans, scenario_lines
+
+EXAMPLES = list(zip(scenario_lines(), plans(), strict=True))
+
+
+@pytest.mark.parametrize(("line", "plan"), EXAMPLES, ids=[plan["id"] for _, plan in EXAMPLES])
+def test_worked_scenario(line: bytes, plan: dict[str, Any]) -> None:
+    assert json.loads(answer_line(line, answer_scenario)) == plan
+
+
+def test_keys_stand_in_the_protocols_order() -> None:
+    line, plan = EXAMPLES[0]
+    decision = answer_scenario(line)["decisions"][0]
+    assert list(decision) == [
+        "operation", "namespace", "service", "node", "pod", "score", "scores", "feasible", "reason",
+    ]  # fmt: skip
+    assert set(decision) == set(plan["decisions"][0])

@@ -1,0 +1,175 @@
+"""Many pods of one shape at once, with the very decisions of placing them one at a time."""
+
+import copy
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from berth.cluster.cluster import Cluster
+from berth.objects.base import LabelSelector, LabelSelectorRequirement
+from berth.objects.pods import (
+    NodeAffinity,
+    NodeSelectorTerm,
+    Pod,
+    PodAffinity,
+    PodAffinityTerm,
+    PreferredSchedulingTerm,
+)
+from berth.scheduling.batch import Batch, place
+from berth.scheduling.decide import Decision, decide
+from berth.scheduling.evaluation import Evaluation
+from berth.scheduling.ties import TieBreaker, TieRule
+from tests.builders import HOST, a_cluster, a_node, a_pod, a_service
+from tests.scheduling.worlds import PROFILE, clusters, contents, pods
+
+RULES: tuple[TieRule, ...] = ("round-robin", "random", "name")
+
+
+def in_a_batch(cluster: Cluster, pod: Pod, n: int, ties: TieBreaker) -> list[Decision]:
+    incoming = cluster.incoming(pod)
+    evaluation = Evaluation(PROFILE, incoming, cluster)
+
+    def assume(row: int) -> None:
+        cluster.assume(incoming, row)
+
+    return place(evaluation, n, ties, assume)
+
+
+def one_at_a_time(cluster: Cluster, pod: Pod, n: int, ties: TieBreaker) -> list[Decision]:
+    incoming = cluster.incoming(pod)
+    decisions = []
+    for _ in range(n):
+        decision = decide(Evaluation(PROFILE, incoming, cluster), ties)
+        if decision.row is not None:
+            cluster.assume(incoming, decision.row)
+        decisions.append(decision)
+    return decisions
+
+
+def check_alike(
+    cluster: Cluster, pod: Pod, n: int, rule: TieRule = "round-robin", counter: int = 0
+) -> list[Decision]:
+    ties = [TieBreaker(rule, seed=7, counter=counter) for _ in range(2)]
+    twin = copy.deepcopy(cluster)
+    batched = in_a_batch(cluster, pod, n, ties[0])
+    assert batched == one_at_a_time(twin, pod, n, ties[1])
+    assert ties[0] == ties[1]
+    incoming = cluster.incoming(pod)
+    ours, its = (contents(Evaluation(PROFILE, incoming, c)) for c in (cluster, twin))
+    assert ours == its
+    return batched
+
+
+def can_batch(cluster: Cluster, pod: Pod) -> bool:
+    return Batch.of(Evaluation(PROFILE, cluster.incoming(pod), cluster)) is not None
+
+
+@settings(max_examples=80)
+@given(
+    cluster=clusters(), pod=pods, n=st.integers(2, 40), rule=st.sampled_from(RULES), counter=st.integers(0, 5)
+)
+def test_a_batch_decides_as_one_at_a_time(
+    cluster: Cluster, pod: Pod, n: int, rule: TieRule, counter: int
+) -> None:
+    check_alike(cluster, pod, n, rule, counter)
+
+
+@settings(max_examples=12)
+@given(
+    cluster=clusters(), labels=st.sampled_from([{"app": "web"}, {}]), cpu=st.sampled_from(["1m", "30m", None])
+)
+def test_many_small_pods_on_few_nodes(cluster: Cluster, labels: dict[str, str], cpu: str | None) -> None:
+    # Far more than what is computed ahead for whole columns, and than one run on a row.
+    check_alike(cluster, a_pod(labels=labels, cpu=cpu, memory="5Mi"), 130)
+
+
+def test_runs_on_a_row_go_on_beyond_their_length() -> None:
+    cluster = a_cluster(a_node("n1", cpu="1", pods="500"), a_node("n2", cpu="64", memory="640Gi", pods="90"))
+    decisions = check_alike(cluster, a_pod(cpu="10m", memory="1Mi"), 200)
+    rows = [decision.row for decision in decisions]
+    assert rows.count(1) == 90
+    assert rows.count(0) == 100
+    assert rows[190:] == [None] * 10
+    reason = "0/2 nodes are available: 1 Insufficient cpu, 1 Insufficient pods."
+    assert decisions[-1].reason == reason
+
+
+def test_a_host_port_goes_to_each_node_once() -> None:
+    cluster = a_cluster(
+        a_node("n1"), a_node("n2"), a_node("n3"), pods=[a_pod("x", node="n2", host_ports=(80,))]
+    )
+    pod = a_pod(host_ports=(80,))
+    assert can_batch(cluster, pod)
+    decisions = check_alike(cluster, pod, 5)
+    assert sorted(d.row for d in decisions if d.row is not None) == [0, 2]
+    assert [d.n_feasible for d in decisions] == [2, 1, 0, 0, 0]
+    assert decisions[-1].reason == (
+        "0/3 nodes are available: 3 node(s) didn't have free ports for the requested pod ports."
+    )
+
+
+def test_scores_are_normalised_again_when_the_highest_closes() -> None:
+    ssd = NodeAffinity(
+        preferred=(
+            PreferredSchedulingTerm(weight=10, preference=node_term("ssd")),
+            PreferredSchedulingTerm(weight=4, preference=node_term("hdd")),
+        )
+    )
+    cluster = a_cluster(
+        a_node("n1", labels={"disk": "ssd"}, pods="1"),
+        a_node("n2", labels={"disk": "hdd"}, pods="2"),
+        a_node("n3", pods="3"),
+    )
+    decisions = check_alike(cluster, a_pod(node_affinity=ssd, cpu="100m"), 6)
+    assert [d.row for d in decisions][:1] == [0]
+    scores = [d.scores["NodeAffinityPriority"] for d in decisions if d.row == 1]
+    assert scores == [10, 10]  # once the ssd is full, the hdd is the best there is
+
+
+def node_term(disk: str) -> NodeSelectorTerm:
+    expression = LabelSelectorRequirement(key="disk", operator="In", values=(disk,))
+    return NodeSelectorTerm(match_expressions=(expression,))
+
+
+@pytest.mark.parametrize("zones", [("a", "a", "b"), (None, None, None), ("a", None, "b")])
+def test_spreading(zones: tuple[str | None, ...]) -> None:
+    cluster = a_cluster(
+        *(a_node(f"n{i}", cpu="64", memory="640Gi", zone=zone) for i, zone in enumerate(zones)),
+        services=[a_service("web")],
+    )
+    pod = a_pod(labels={"app": "web"}, cpu="100m", memory="100Mi")
+    assert can_batch(cluster, pod)
+    rows = [decision.row for decision in check_alike(cluster, pod, 30)]
+    if zones[0] is None:
+        assert [rows.count(i) for i in range(3)] == [10, 10, 10]
+    if zones == ("a", "a", "b"):
+        assert abs(rows.count(2) - 15) <= 2
+
+
+def test_pods_that_move_one_another_go_one_at_a_time() -> None:
+    apart = PodAffinity(
+        required=(
+            PodAffinityTerm(label_selector=LabelSelector(match_labels={"app": "web"}), topology_key=HOST),
+        )
+    )
+    cluster = a_cluster(a_node("n1"), a_node("n2"))
+    pod = a_pod(labels={"app": "web"}, anti_affinity=apart)
+    assert not can_batch(cluster, pod)
+    decisions = check_alike(cluster, pod, 4)
+    assert sorted(d.row for d in decisions if d.row is not None) == [0, 1]
+
+
+def test_no_node_at_all() -> None:
+    (decision,) = check_alike(a_cluster(), a_pod(), 1)
+    assert decision.reason == "0/0 nodes are available: ."
+
+
+def test_nothing_is_assumed_where_nothing_fits() -> None:
+    cluster = a_cluster(a_node("n1", cpu="1"))
+    ties = TieBreaker()
+    decisions = in_a_batch(cluster, a_pod(cpu="2"), 3, ties)
+    assert [d.reason for d in decisions] == ["0/1 nodes are available: 1 Insufficient cpu."] * 3
+    assert ties.counter == 0
+    assert np.count_nonzero(cluster.pods.alive) == 0
