@@ -2,10 +2,16 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
+from berth.cluster.cluster import Cluster
+from berth.errors import InputError
+from berth.objects.nodes import Node
+from berth.objects.pods import Pod
 from berth.releases import RELEASES
-from berth.releases.release import Options
+from berth.releases.release import Options, default_profile
+from berth.scheduling.evaluation import Evaluation
 from tests.releases.worlds import Json, a_node, a_pod, ask
 
 THREE = ("1.10", "1.13", "1.17")
@@ -205,3 +211,29 @@ def test_claims_that_go_stop_everything_since_1_9(release: str, refused: bool) -
     volumes = [{"metadata": {"name": "v"}, "spec": {}}]
     answer = ask(release, pod, [a_node("n1")], persistentVolumeClaims=[claim], persistentVolumes=volumes)
     assert ("error" in answer) is refused
+
+
+@pytest.mark.parametrize("release", ["1.7", *THREE])
+def test_a_profile_says_what_the_answer_says(release: str) -> None:
+    known = RELEASES[release]
+    nodes = [
+        a_node("n1", unschedulable=True),
+        a_node("n2", taints=[{"key": "a", "effect": "NoSchedule"}]),
+        a_node("n3"),
+    ]
+    raw = a_pod(requests={"cpu": "8"}, nodeSelector={"disk": "ssd"})
+    cluster = Cluster(known.accounting)
+    for node in nodes:
+        cluster.put_node(msgspec.convert(node, Node))
+    pod = cluster.incoming(msgspec.convert(raw, Pod))
+    evaluation = Evaluation(default_profile(known, Options()), pod, cluster)
+    assert str(evaluation.unschedulable()) == ask(release, raw, nodes)["message"]
+    assert not evaluation.fits.any()
+
+
+def test_providers_are_told_by_name() -> None:
+    known = RELEASES["1.13"]
+    scores = default_profile(known, Options(), "ClusterAutoscalerProvider").scores
+    assert "MostRequestedPriority" in {score.name for score in scores}
+    with pytest.raises(InputError, match="one of DefaultProvider, ClusterAutoscalerProvider"):
+        default_profile(known, Options(), "Other")

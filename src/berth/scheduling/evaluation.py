@@ -138,18 +138,23 @@ class Evaluation:
     def unschedulable(self) -> Unschedulable:
         """Count the reasons why no node fits."""
         counts: dict[str, int] = {}
-        n_nodes = len(self.cluster.nodes)
+        looked_at = self.cluster.nodes.alive.copy()
+        for f, codes in zip(self.profile.filters, self.codes, strict=True):
+            if f.drops:
+                looked_at &= codes == FITS
+        n_nodes = int(looked_at.sum())
         if self.before.rejection:
             return Unschedulable(n_nodes, counts, self.before.rejection)
-        asked = self.before.asked(self.cluster.nodes)
+        asked = self.before.asked(self.cluster.nodes) & looked_at
         n_left_out = n_nodes - int(asked.sum())
         if n_left_out:
             counts[self.before.left_out] = n_left_out
         first = self.first_failures()
         for i, codes in enumerate(self.codes):
-            found, times = np.unique(codes[asked & (first == i)], return_counts=True)
+            failing = codes != FITS if self.profile.asks_all else first == i
+            found, times = np.unique(codes[asked & failing], return_counts=True)
             for code, n in zip(found.tolist(), times.tolist(), strict=True):
-                for reason in self.reasons(i, code):
+                for reason in self.profile.reported(self.reasons(i, code)):
                     counts[reason] = counts.get(reason, 0) + n
         return Unschedulable(n_nodes, counts)
 
