@@ -10,7 +10,8 @@ from berth.errors import InputError
 from berth.objects.nodes import Node
 from berth.objects.pods import Pod
 from berth.releases import RELEASES
-from berth.releases.release import Options, default_profile
+from berth.releases.profiles import provider_profile
+from berth.releases.release import Options
 from berth.scheduling.evaluation import Evaluation
 from tests.releases.worlds import Json, a_node, a_pod, ask
 
@@ -226,14 +227,14 @@ def test_a_profile_says_what_the_answer_says(release: str) -> None:
     for node in nodes:
         cluster.put_node(msgspec.convert(node, Node))
     pod = cluster.incoming(msgspec.convert(raw, Pod))
-    evaluation = Evaluation(default_profile(known, Options()), pod, cluster)
+    evaluation = Evaluation(provider_profile(known, Options()), pod, cluster)
     assert str(evaluation.unschedulable()) == ask(release, raw, nodes)["message"]
     assert not evaluation.fits.any()
 
 
 def test_providers_are_told_by_name() -> None:
     known = RELEASES["1.13"]
-    scores = default_profile(known, Options(), "ClusterAutoscalerProvider").scores
+    scores = provider_profile(known, Options(), "ClusterAutoscalerProvider").scores
     assert "MostRequestedPriority" in {score.name for score in scores}
-    with pytest.raises(InputError, match="one of DefaultProvider, ClusterAutoscalerProvider"):
-        default_profile(known, Options(), "Other")
+    with pytest.raises(InputError, match="DefaultProvider, ClusterAutoscalerProvider"):
+        provider_profile(known, Options(), "Other")

@@ -20,25 +20,14 @@ class WeightedScore:
 
 @dataclass(frozen=True, slots=True)
 class NamedFilter:
-    """A predicate under the name that a release gives it.
-
-    Attributes
-    ----------
-    drops : bool
-        Nodes that fail it are left out before the others are asked: they count nowhere.
-    """
+    """A predicate under the name that a release gives it."""
 
     name: str
     plugin: FilterPlugin[Any]
-    drops: bool = False
 
 
-def all_reasons(reasons: tuple[str, ...]) -> tuple[str, ...]:
+def all_reasons(reasons: Reasons) -> Reasons:
     """Tell everything."""
-    return reasons
-
-
-def _all_of_them(reasons: Reasons) -> Reasons:
     return reasons
 
 
@@ -48,7 +37,6 @@ class Profile:
 
     Attributes
     ----------
-<<<<<<< HEAD
     always_check_all : bool
         Whether a node's reasons are those of all filters that it fails, not only of the first.
     reported : callable
@@ -57,22 +45,11 @@ class Profile:
         Whether a pod one of whose claims is not there, or going, is not looked at.
     drops : FilterPlugin or None
         Nodes that fail it are left out before any filter is asked: they count nowhere.
-=======
-    asks_all : bool
-        Whether a node is asked every filter, also after one has failed.
-    reported : callable
-        Of a filter's reasons against a node, those that the pod is told.
->>>>>>> refs/heads/legacy
     """
 
     filters: tuple[NamedFilter, ...]
     scores: tuple[WeightedScore, ...]
-<<<<<<< HEAD
     always_check_all: bool = False
-    reported: Callable[[Reasons], Reasons] = _all_of_them
+    reported: Callable[[Reasons], Reasons] = all_reasons
     checks_claims: bool = False
     drops: FilterPlugin[Any] | None = None
-=======
-    asks_all: bool = False
-    reported: Callable[[tuple[str, ...]], tuple[str, ...]] = all_reasons
->>>>>>> refs/heads/legacy

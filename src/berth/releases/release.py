@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from berth.cluster.accounting import Accounting
-from berth.errors import InputError
 from berth.framework.plugin import FilterPlugin, ScorePlugin
-from berth.framework.profile import NamedFilter, Profile, WeightedScore, all_reasons
+from berth.framework.profile import all_reasons
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,40 +127,6 @@ class Release:
     gated_accounting: Callable[[Options], Accounting] | None = None
     refuses_empty: bool = True
 
-    def profile(self, options: Options) -> Profile:
-        """Make the default profile: what is on by default, with its weights."""
-        on, weights = self.default_filters(options), self.default_scores(options)
-        scores = {name: make(options) for name, make in self.scores.items() if name in weights}
-        return Profile(
-            tuple(NamedFilter(name, make(options)) for name, make in self.filters.items() if name in on),
-            tuple(WeightedScore(name, s, weights[name]) for name, s in scores.items() if s is not None),
-        )
-
     def accounting_for(self, options: Options) -> Accounting:
         """Return how pods are counted with the options' feature gates."""
         return self.gated_accounting(options) if self.gated_accounting else self.accounting
-
-
-def default_profile(release: Release, options: Options, provider: str = "DefaultProvider") -> Profile:
-    """Put together what a release does by itself.
-
-    Raises
-    ------
-    InputError
-        The options are none that the release takes, or there is no such provider.
-    """
-    if provider != "DefaultProvider" and provider not in release.providers:
-        raise InputError("algorithmProvider", provider, f"one of {', '.join(release.providers)}")
-    chosen = release.providers.get(provider, Provider(release.default_filters, release.default_scores))
-    on = chosen.filters(options)
-    drops = (NamedFilter(release.drops.name, release.drops, drops=True),) if release.drops else ()
-    plugins = {
-        name: release.scores[name](options) for name in chosen.scores(options) if name in release.scores
-    }
-    weights = chosen.scores(options)
-    return Profile(
-        (*drops, *(NamedFilter(name, make(options)) for name, make in release.filters.items() if name in on)),
-        tuple(WeightedScore(name, plugin, weights[name]) for name, plugin in plugins.items() if plugin),
-        asks_all=release.asks_all,
-        reported=release.reported,
-    )
