@@ -29,7 +29,6 @@ from berth.releases.legacy_common import (
     is_on,
     label_preference,
     label_presence,
-    missing_claim,
     resource_scores,
     spread_scores,
 )
@@ -126,5 +125,5 @@ RELEASE_1_13 = Release(
     mandatory_filters=_mandatory,
     providers=cluster_autoscaler(Provider(_filters, _scores)),
     aliases=ALIASES,
-    refuses=missing_claim,
+    checks_claims=True,
 )

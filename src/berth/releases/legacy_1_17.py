@@ -32,7 +32,6 @@ from berth.releases.legacy_common import (
     is_on,
     label_preference,
     label_presence,
-    missing_claim,
     resource_scores,
     spread_scores,
 )
@@ -139,6 +138,6 @@ RELEASE_1_17 = Release(
     mandatory_filters=_mandatory,
     providers=cluster_autoscaler(Provider(_filters, _scores)),
     aliases=ALIASES,
-    refuses=missing_claim,
+    checks_claims=True,
     reported=one_reason,
 )
