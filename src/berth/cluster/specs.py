@@ -28,6 +28,8 @@ class SpecInfo:
         Milli-CPU and bytes as the priorities count them once the pod is there.
     scored : dict of resource id to amount
         What the priorities take a pod that comes to ask for.
+    has_ephemeral : bool
+        Whether it has generic ephemeral volumes: their claims bear the pod's name.
     """
 
     spec: PodSpec
@@ -37,6 +39,7 @@ class SpecInfo:
     scored: dict[int, int]
     host_ports: tuple[HostPort, ...]
     has_affinity: bool
+    has_ephemeral: bool
     claims: tuple[str, ...]
 
 
@@ -111,6 +114,7 @@ class SpecTable:
             scored=self._by_id(self._accounting.scored(spec)),
             host_ports=_host_ports(self._accounting.lasting(spec)),
             has_affinity=_has_pod_affinity(spec),
+            has_ephemeral=any(v.ephemeral is not None for v in spec.volumes),
             claims=tuple(
                 v.persistent_volume_claim.claim_name for v in spec.volumes if v.persistent_volume_claim
             ),

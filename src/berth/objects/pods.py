@@ -181,10 +181,17 @@ class AzureDisk(KubernetesStruct, frozen=True):
 
     disk_name: str = ""
     disk_uri: str = field(default="", name="diskURI")
+    kind: str | None = None
 
 
 class Cinder(KubernetesStruct, frozen=True):
     """An OpenStack Cinder volume."""
+
+    volume_id: str = field(default="", name="volumeID")
+
+
+class Portworx(KubernetesStruct, frozen=True):
+    """A Portworx volume."""
 
     volume_id: str = field(default="", name="volumeID")
 
@@ -212,6 +219,7 @@ class Volume(KubernetesStruct, frozen=True):
     iscsi: ISCSI | None = None
     azure_disk: AzureDisk | None = None
     cinder: Cinder | None = None
+    portworx_volume: Portworx | None = None
     csi: CSIVolume | None = None
     ephemeral: dict[str, object] | None = None
     image: ImageVolume | None = None

@@ -9,6 +9,7 @@ from berth.cluster.modern_accounting import ModernAccounting
 from berth.plugins.image_locality import ImageLocality
 from berth.plugins.inter_pod_affinity import InterPodAffinityPriority, MatchInterPodAffinity, Rules
 from berth.plugins.inter_pod_affinity.scoring import Unreadable
+from berth.plugins.no_disk_conflict import VolumeRestrictions
 from berth.plugins.node_affinity import NodeAffinity, PreferMatchingNodes
 from berth.plugins.node_declared_features import NodeDeclaredFeatures
 from berth.plugins.node_name import NodeName
@@ -23,9 +24,13 @@ from berth.plugins.node_resources_score import (
     most_allocated,
 )
 from berth.plugins.node_unschedulable import NodeUnschedulable
+from berth.plugins.pod_topology_spread import SpreadFilter, SpreadScore
 from berth.plugins.requested_to_capacity_ratio import table_of
 from berth.plugins.taint_toleration import PreferToleratedTaints, TolerateTaints
 from berth.plugins.unsupported import DYNAMIC_RESOURCES, GANG_SCHEDULING, DynamicResourcesScore
+from berth.plugins.volume_binding import BindingRules, VolumeBinding, VolumeBindingScore
+from berth.plugins.volume_zone import VolumeZone
+from berth.releases.counted_volumes import volume_limits_1_36
 from berth.releases.release import FilterFactory, Options, Release, ScoreFactory
 
 MAXIMUM = 100
@@ -62,6 +67,11 @@ def _filters() -> dict[str, FilterFactory]:
         "NodeAffinity": lambda options: NodeAffinity(),
         "NodePorts": lambda options: NodePorts(),
         "NodeResourcesFit": lambda options: fit,
+        "VolumeRestrictions": lambda options: VolumeRestrictions(),
+        "NodeVolumeLimits": lambda options: volume_limits_1_36(),
+        "VolumeBinding": lambda options: VolumeBinding(BindingRules.of_1_36()),
+        "VolumeZone": lambda options: VolumeZone(unbound="PersistentVolume had no name", refuses=True),
+        "PodTopologySpread": lambda options: SpreadFilter(),
         "InterPodAffinity": lambda options: MatchInterPodAffinity(Rules.TODAY),
         "DynamicResources": lambda options: DYNAMIC_RESOURCES,
         "NodeDeclaredFeatures": lambda options: NodeDeclaredFeatures(gate(options, "NodeDeclaredFeatures")),
@@ -77,6 +87,8 @@ def _scores() -> dict[str, ScoreFactory]:
         ),
         "NodeAffinity": lambda options: PreferMatchingNodes(MAXIMUM, with_fields=True),
         "NodeResourcesFit": lambda options: ResourcesScore(least_allocated, MAXIMUM),
+        "VolumeBinding": lambda options: VolumeBindingScore(),
+        "PodTopologySpread": lambda options: SpreadScore(MAXIMUM),
         "InterPodAffinity": lambda options: InterPodAffinityPriority(
             rules=Rules.TODAY,
             maximum=MAXIMUM,
@@ -107,6 +119,8 @@ _WEIGHTS = {
     "TaintToleration": 3,
     "NodeAffinity": 2,
     "NodeResourcesFit": 1,
+    "VolumeBinding": 1,
+    "PodTopologySpread": 2,
     "InterPodAffinity": 2,
     "DynamicResources": 2,
     "NodeResourcesBalancedAllocation": 1,

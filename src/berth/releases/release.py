@@ -35,7 +35,13 @@ class RatioShape:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What can be set of a release: arguments of plugins, and feature gates other than the defaults."""
+    """What can be set of a release: arguments of plugins, and feature gates other than the defaults.
+
+    Attributes
+    ----------
+    max_pd_volumes : int or None
+        What ``KUBE_MAX_PD_VOLS`` says, read by `berth.plugins.volume_limits.read_max_volumes`.
+    """
 
     hard_pod_affinity_weight: int = 1
     service_affinity_labels: tuple[str, ...] = ()
@@ -43,6 +49,7 @@ class Options:
     labels_presence: LabelRule | None = None
     label_preference: LabelRule | None = None
     ratio: RatioShape | None = None
+    max_pd_volumes: int | None = None
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
 
 
@@ -102,6 +109,8 @@ class Release:
         Nodes that fail it are left out before any predicate is asked: they count nowhere.
     asks_all : bool
         Whether a node is asked every predicate, also after one has failed.
+    gated_accounting : callable or None
+        Makes the accounting where feature gates change it.
     """
 
     name: str

@@ -11,9 +11,7 @@ from berth.framework.plugin import FITS, FilterPlugin, ScorePlugin
 from berth.framework.prefilter import EVERY_NODE, PreFiltered, prefilter
 from berth.releases.release import Options, Release
 from berth.scheduling.basic_checks import refuse_claims
-from berth.scheduling.evaluation import Unschedulable
-
-NO_NODES = "no nodes available to schedule pods"
+from berth.scheduling.evaluation import NO_NODES, Unschedulable
 
 Reasons = dict[str, list[str]]
 

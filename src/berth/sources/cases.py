@@ -1,5 +1,8 @@
 """Cases of the oracle protocol: one pod, and the cluster that it is to be placed in."""
 
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import msgspec
@@ -13,12 +16,22 @@ from berth.objects.decode import decode
 from berth.objects.nodes import Node
 from berth.objects.pod_records import decode_record
 from berth.objects.pods import Pod
-from berth.objects.storage import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
+from berth.objects.storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
 from berth.objects.workloads import Namespace, ReplicaSet, ReplicationController, Service, StatefulSet
 from berth.releases.release import LabelRule, Options, RatioShape, Release, ShapePoint
 from berth.scheduling.answer import answer
 
 Raws = tuple[msgspec.Raw, ...]
+
+_NO_GATES: Mapping[str, bool] = MappingProxyType({})
 
 
 class PointOption(KubernetesStruct, frozen=True):
@@ -100,12 +113,22 @@ class Case(KubernetesStruct, frozen=True):
     persistent_volume_claims: tuple[PersistentVolumeClaim, ...] = ()
     storage_classes: tuple[StorageClass, ...] = ()
     csi_nodes: tuple[CSINode, ...] = ()
+    csi_drivers: tuple[CSIDriver, ...] = ()
+    csi_storage_capacities: tuple[CSIStorageCapacity, ...] = ()
+    volume_attachments: tuple[VolumeAttachment, ...] = ()
     namespaces: tuple[Namespace, ...] = ()
     options: CaseOptions = CaseOptions()
 
 
-def answer_case(line: bytes, release: Release) -> dict[str, Any]:
+def answer_case(
+    line: bytes, release: Release, feature_gates: Mapping[str, bool] = _NO_GATES
+) -> dict[str, Any]:
     """Answer one case.
+
+    Parameters
+    ----------
+    feature_gates : dict of name to bool
+        Set over the case's own.
 
     Raises
     ------
@@ -116,6 +139,8 @@ def answer_case(line: bytes, release: Release) -> dict[str, Any]:
     head = {"id": case.id, "version": release.version}
     try:
         options = case.options.options()
+        if feature_gates:
+            options = replace(options, feature_gates={**options.feature_gates, **feature_gates})
         cluster = cluster_of(case, release.accounting_for(options))
         return head | answer(release, cluster, cluster.incoming(_in_default(case.pod)), options)
     except InputError as error:
@@ -135,6 +160,7 @@ def cluster_of(case: Case, accounting: Accounting) -> Cluster:
         *case.replica_sets,
         *case.stateful_sets,
         *case.persistent_volume_claims,
+        *case.csi_storage_capacities,
     ]
     for item in items:
         cluster.put(_in_default(item))
@@ -142,6 +168,8 @@ def cluster_of(case: Case, accounting: Accounting) -> Cluster:
         *case.persistent_volumes,
         *case.storage_classes,
         *case.csi_nodes,
+        *case.csi_drivers,
+        *case.volume_attachments,
         *case.namespaces,
     ]
     for item in cluster_wide:
