@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from berth.cluster.arrays import ALL_ROWS, NONE, BoolColumn, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.log import Changes
+from berth.framework.csi_migration import Migration
 from berth.framework.plugin import FITS, BatchKind, FilterPlugin
 from berth.plugins.volume_limits.attached import Attached
 from berth.plugins.volume_limits.counting import (
@@ -28,7 +29,6 @@ from berth.plugins.volume_limits.counting import (
     Mounting,
     limit_key,
 )
-from berth.plugins.volume_limits.migration import Migration
 
 __all__ = [
     "AZURE_DATA_DISK", "BETA_INSTANCE_TYPE", "CINDER_DISK", "EBS_DISK", "GCE_DISK", "INSTANCE_TYPE", "CSICounter",
