@@ -29,6 +29,10 @@ Amounts = dict[str, int]
 class Accounting(Protocol):
     """How a release counts the resources of a pod."""
 
+    @property
+    def reads_status(self) -> bool:
+        """Whether what a pod's status says of resources counts (`berth.objects.pods.Resizing`)."""
+
     def asked(self, spec: PodSpec) -> Amounts:
         """Return what a pod that is to be placed asks for, by resource."""
 
@@ -37,6 +41,12 @@ class Accounting(Protocol):
 
     def nonzero(self, spec: PodSpec) -> tuple[int, int]:
         """Return the milli-CPU and memory bytes that priorities count, defaults for silent containers included."""
+
+    def scored(self, spec: PodSpec) -> Amounts:
+        """Return what the priorities take a pod that is to be placed to ask for, by resource."""
+
+    def lasting(self, spec: PodSpec) -> tuple[Container, ...]:
+        """Return the containers that run as long as the pod does: those that keep their host ports."""
 
 
 def is_scalar(name: str) -> bool:
@@ -75,6 +85,8 @@ class LegacyAccounting:
     counts: Callable[[str], bool] = is_scalar
     init_containers_stay: bool = False
 
+    reads_status = False
+
     def asked(self, spec: PodSpec) -> Amounts:
         """Sum over the containers, at least the largest init container, for each resource."""
         asked = self._sum(spec.containers)
@@ -105,6 +117,15 @@ class LegacyAccounting:
             for name, amount in amounts(container.resources.requests, self.counts).items():
                 total[name] = total.get(name, 0) + amount
         return total
+
+    def scored(self, spec: PodSpec) -> Amounts:
+        """Count cpu and memory like those of pods that are there, all else as it is asked for."""
+        milli_cpu, memory = self.nonzero(spec)
+        return self.asked(spec) | {CPU: milli_cpu, MEMORY: memory}
+
+    def lasting(self, spec: PodSpec) -> tuple[Container, ...]:
+        """Return the containers."""
+        return spec.containers
 
 
 def _nonzero(container: Container) -> tuple[int, int]:

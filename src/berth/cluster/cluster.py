@@ -41,13 +41,17 @@ class Incoming:
     labels_id: int
     spec_id: int
     owners_id: int
+    uid: str = ""
+    own_id: int = NONE
+    """Of name and uid where they matter (ephemeral volumes), else `NONE`."""
     node_name: str = ""
     node_name_id: int = NONE
 
     @property
     def shape(self) -> tuple[int, ...]:
         """What tells its shape from others."""
-        return self.namespace_id, self.labels_id, self.spec_id, self.owners_id, self.node_name_id
+        own = (self.node_name_id, self.own_id)
+        return self.namespace_id, self.labels_id, self.spec_id, self.owners_id, *own
 
 
 class Cluster:
@@ -81,6 +85,7 @@ class Cluster:
         self.affinity_pods: dict[int, set[int]] = {}
         self.derived: dict[Hashable, Any] = {}
         self.log = ChangeLog()
+        self._own_ids: Interner[tuple[str, str]] = Interner()
         self._labels_id: dict[bytes, int] = {}
         self._owners_id: dict[bytes, int] = {}
         self._nonzero = (GrowingArray(np.int64), GrowingArray(np.int64))
@@ -266,6 +271,8 @@ class Cluster:
             labels_id=self.labels_id(msgspec.json.encode(meta.labels)),
             spec_id=spec_id,
             owners_id=self.owner_sets.id(meta.owner_references),
+            uid=meta.uid,
+            own_id=self._own_ids.id((meta.name, meta.uid)) if self.specs[spec_id].has_ephemeral else NONE,
             node_name=node_name,
             node_name_id=self.pods.node_names.id(node_name) if node_name else NONE,
         )
@@ -286,7 +293,7 @@ class Cluster:
             uid=meta.uid,
             namespace_id=self.namespaces.id(meta.namespace or "default"),
             node_name_id=self.pods.node_names.id(node_name) if node_name else NONE,
-            spec_id=self.specs.id(record.spec_key()),
+            spec_id=self.specs.id_of_record(record),
             labels_id=self.labels_id(bytes(meta.labels)),
             owner_id=self._owner_id(bytes(meta.owner_references)),
             phase=_PHASE_OF_NAME.get(status.phase, 0),

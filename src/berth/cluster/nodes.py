@@ -18,6 +18,8 @@ PREFER_AVOID_PODS = "scheduler.alpha.kubernetes.io/preferAvoidPods"
 KEPT_ANNOTATIONS = frozenset((PREFER_AVOID_PODS,))
 """The annotations of nodes that scheduling reads; the others take much memory."""
 
+VOLUME_LIMIT_PREFIX = "attachable-volumes-"
+
 V = TypeVar("V", bound=np.generic)
 
 
@@ -71,6 +73,7 @@ class NodeTable:
         self.condition_sets: Interner[tuple[NodeCondition, ...]] = Interner()
         self.image_sets: Interner[tuple[ContainerImage, ...]] = Interner()
         self.feature_sets: Interner[tuple[str, ...]] = Interner()
+        self.volume_limit_sets: Interner[tuple[tuple[str, int], ...]] = Interner()
         self.avoidances: Interner[str] = Interner()
         self._metas: list[ObjectMeta] = []
         self._row_of: dict[str, int] = {}
@@ -81,6 +84,7 @@ class NodeTable:
         self._conditions = GrowingArray(np.int32)
         self._images = GrowingArray(np.int32)
         self._features = GrowingArray(np.int32)
+        self._volume_limits = GrowingArray(np.int32)
         self._avoidances = GrowingArray(np.int32)
         self._rank: IntColumn | None = None
 
@@ -123,6 +127,11 @@ class NodeTable:
         return self._features.values
 
     @property
+    def volume_limits_id(self) -> IdColumn:
+        """How many volumes each node says it takes, as ids of `volume_limit_sets`; a 0 is not the same as none."""
+        return self._volume_limits.values
+
+    @property
     def avoidance_id(self) -> IdColumn:
         """Each node's annotation `PREFER_AVOID_PODS`, as ids of `avoidances` (empty where it is absent)."""
         return self._avoidances.values
@@ -153,7 +162,10 @@ class NodeTable:
         kept = {key: text for key, text in node.metadata.annotations.items() if key in KEPT_ANNOTATIONS}
         self._metas[row] = ObjectMeta(name=name, uid=node.metadata.uid, annotations=kept)
         self.labels.set(row, node.metadata.labels)
-        self.allocatable.set(row, amounts(node.status.allocatable))
+        allocatable = amounts(node.status.allocatable)
+        self.allocatable.set(row, allocatable)
+        limits = ((name, n) for name, n in allocatable.items() if name.startswith(VOLUME_LIMIT_PREFIX))
+        self._volume_limits.values[row] = self.volume_limit_sets.id(tuple(sorted(limits)))
         self._unschedulable.values[row] = node.spec.unschedulable
         self._taints.values[row] = self.taint_sets.id(node.spec.taints)
         self._conditions.values[row] = self.condition_sets.id(node.status.conditions)
@@ -185,7 +197,8 @@ class NodeTable:
 
     def _node(self, row: int, labels: dict[str, str]) -> Node:
         meta = self._metas[row]
-        allocatable = self.allocatable.get(row)
+        limits = self.volume_limit_sets.items[self.volume_limits_id[row]]
+        allocatable = self.allocatable.get(row) | dict(limits)
         offered: ResourceList = {
             n: format_quantity(a, milli=n == BASE_RESOURCES[0]) for n, a in allocatable.items()
         }
@@ -213,6 +226,7 @@ class NodeTable:
             self._metas.append(ObjectMeta())
             for column in (
                 self._alive, self._unschedulable, self._taints, self._conditions, self._images, self._features,
+                self._volume_limits,
                 self._avoidances,
             ):  # fmt: skip
                 column.grow_to(row + 1)

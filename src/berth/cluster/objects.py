@@ -2,7 +2,15 @@
 
 from typing import Any, Generic, TypeVar
 
-from berth.objects.storage import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
+from berth.objects.storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
 from berth.objects.workloads import (
     Deployment,
     Namespace,
@@ -23,12 +31,17 @@ NamedObject = (
     | PersistentVolumeClaim
     | StorageClass
     | CSINode
+    | CSIDriver
+    | CSIStorageCapacity
+    | VolumeAttachment
     | Namespace
     | PodDisruptionBudget
 )
 O = TypeVar("O", bound=NamedObject)  # noqa: E741
 
-CLUSTER_SCOPED = frozenset(("PersistentVolume", "StorageClass", "CSINode", "Namespace", "Node"))
+CLUSTER_SCOPED = frozenset(
+    ("PersistentVolume", "StorageClass", "CSINode", "CSIDriver", "VolumeAttachment", "Namespace", "Node")
+)
 
 
 class Shelf(Generic[O]):
@@ -76,6 +89,9 @@ class ClusterObjects:
         self.persistent_volume_claims: Shelf[PersistentVolumeClaim] = Shelf()
         self.storage_classes: Shelf[StorageClass] = Shelf()
         self.csi_nodes: Shelf[CSINode] = Shelf()
+        self.csi_drivers: Shelf[CSIDriver] = Shelf()
+        self.csi_storage_capacities: Shelf[CSIStorageCapacity] = Shelf()
+        self.volume_attachments: Shelf[VolumeAttachment] = Shelf()
         self.namespaces: Shelf[Namespace] = Shelf()
         self.pod_disruption_budgets: Shelf[PodDisruptionBudget] = Shelf()
 
@@ -92,6 +108,9 @@ class ClusterObjects:
             "PersistentVolume": self.persistent_volumes,
             "PersistentVolumeClaim": self.persistent_volume_claims,
             "CSINode": self.csi_nodes,
+            "CSIDriver": self.csi_drivers,
+            "CSIStorageCapacity": self.csi_storage_capacities,
+            "VolumeAttachment": self.volume_attachments,
             "Service": self.services,
             "Deployment": self.deployments,
             "ReplicaSet": self.replica_sets,

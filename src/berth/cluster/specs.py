@@ -1,5 +1,6 @@
 """Distinct pod specs: each decoded once, with what it asks for and holds."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import msgspec
@@ -8,8 +9,8 @@ import numpy as np
 from berth.cluster.accounting import PODS, Accounting, Amounts
 from berth.cluster.arrays import GrowingArray, IntColumn, Interner
 from berth.objects.decode import decode
-from berth.objects.pod_records import record_of
-from berth.objects.pods import Pod, PodAffinity, PodSpec
+from berth.objects.pod_records import PodRecord, record_of
+from berth.objects.pods import Container, Pod, PodAffinity, PodSpec
 
 HostPort = tuple[str, int, str]
 """Protocol, port and IP of a port that a pod takes on its node; absent protocol and IP are TCP and 0.0.0.0."""
@@ -24,15 +25,21 @@ class SpecInfo:
     asked, held : dict of resource id to amount
         What the pod asks for while it comes and holds while it is there (with its one of ``pods``).
     nonzero : (int, int)
-        Milli-CPU and bytes as the priorities count them.
+        Milli-CPU and bytes as the priorities count them once the pod is there.
+    scored : dict of resource id to amount
+        What the priorities take a pod that comes to ask for.
+    has_ephemeral : bool
+        Whether it has generic ephemeral volumes: their claims bear the pod's name.
     """
 
     spec: PodSpec
     asked: dict[int, int]
     held: dict[int, int]
     nonzero: tuple[int, int]
+    scored: dict[int, int]
     host_ports: tuple[HostPort, ...]
     has_affinity: bool
+    has_ephemeral: bool
     claims: tuple[str, ...]
 
 
@@ -78,9 +85,13 @@ class SpecTable:
             self._id_of_key[key] = spec_id
         return spec_id
 
+    def id_of_record(self, record: PodRecord) -> int:
+        """Return the id of a record's spec; takes the node's name out of the record."""
+        return self.id(record.spec_key(with_resizing=self._accounting.reads_status))
+
     def id_of_pod(self, pod: Pod) -> int:
         """Return the id of a decoded pod's spec, its node's name aside."""
-        return self.id(record_of(pod).spec_key())
+        return self.id_of_record(record_of(pod))
 
     def held(self) -> dict[int, IntColumn]:
         """Return by resource id what each spec holds (int64[n_specs])."""
@@ -100,8 +111,10 @@ class SpecTable:
             asked=self._by_id(self._accounting.asked(spec)),
             held=self._by_id(self._accounting.held(spec) | {PODS: 1}),
             nonzero=nonzero,
-            host_ports=_host_ports(spec),
+            scored=self._by_id(self._accounting.scored(spec)),
+            host_ports=_host_ports(self._accounting.lasting(spec)),
             has_affinity=_has_pod_affinity(spec),
+            has_ephemeral=any(v.ephemeral is not None for v in spec.volumes),
             claims=tuple(
                 v.persistent_volume_claim.claim_name for v in spec.volumes if v.persistent_volume_claim
             ),
@@ -128,10 +141,10 @@ class SpecTable:
         return {self._resources.id(name): amount for name, amount in by_name.items()}
 
 
-def _host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
+def _host_ports(containers: Iterable[Container]) -> tuple[HostPort, ...]:
     return tuple(
         (port.protocol or "TCP", port.host_port, port.host_ip or "0.0.0.0")
-        for container in spec.containers
+        for container in containers
         for port in container.ports
         if port.host_port > 0
     )

@@ -66,12 +66,13 @@ def newest_pod(cluster: Cluster, members: Members) -> int | None:
 def copy_of(cluster: Cluster, pod: int) -> Pod:
     """Return a pod's labels and spec, without node, status, name, uid and owners."""
     values = cluster.pods.get(pod)
+    spec = decode(cluster.specs.key(values.spec_id), PodSpec)
     return Pod(
         metadata=ObjectMeta(
             namespace=cluster.namespaces.items[values.namespace_id],
             labels=cluster.label_sets.get(values.labels_id),
         ),
-        spec=decode(cluster.specs.key(values.spec_id), PodSpec),
+        spec=msgspec.structs.replace(spec, resizing=None) if spec.resizing else spec,
     )
 
 

@@ -28,6 +28,7 @@ class ContainerSlice(_Slice):
     resources: msgspec.Raw = _ABSENT
     ports: msgspec.Raw = _ABSENT
     restart_policy: msgspec.Raw = _ABSENT
+    restart_policy_rules: msgspec.Raw = _ABSENT
 
 
 class VolumeSlice(_Slice):
@@ -46,6 +47,23 @@ class VolumeSlice(_Slice):
     image: msgspec.Raw = _ABSENT
 
 
+class ContainerResizingSlice(_Slice):
+    """What the kubelet says of a container's resources."""
+
+    name: str = ""
+    resources: msgspec.Raw = _ABSENT
+    allocated_resources: msgspec.Raw = _ABSENT
+
+
+class ResizingSlice(_Slice):
+    """What the status says of resources where the spec says otherwise (`berth.objects.pods.Resizing`)."""
+
+    containers: list[ContainerResizingSlice] = []
+    resources: msgspec.Raw = _ABSENT
+    allocated_resources: msgspec.Raw = _ABSENT
+    infeasible: bool = False
+
+
 class SpecSlice(_Slice):
     """What is kept of a pod's spec; `node_name` is taken out before the rest becomes a key."""
 
@@ -61,11 +79,14 @@ class SpecSlice(_Slice):
     topology_spread_constraints: msgspec.Raw = _ABSENT
     volumes: list[VolumeSlice] = []
     host_network: msgspec.Raw = _ABSENT
+    host_users: msgspec.Raw = _ABSENT
     priority: msgspec.Raw = _ABSENT
     priority_class_name: msgspec.Raw = _ABSENT
     preemption_policy: msgspec.Raw = _ABSENT
     scheduling_gates: msgspec.Raw = _ABSENT
     resource_claims: msgspec.Raw = _ABSENT
+    scheduling_group: msgspec.Raw = _ABSENT
+    resizing: ResizingSlice | None = None
 
 
 class AnnotationSlice(_Slice):
@@ -92,12 +113,16 @@ class ConditionSlice(_Slice):
 
     type: str = ""
     status: str = ""
+    reason: str = ""
     last_transition_time: datetime | None = None
 
 
 class ContainerStatusSlice(_Slice):
-    """How often a container was restarted."""
+    """How often a container was restarted, and what it has."""
 
+    name: str = ""
+    resources: msgspec.Raw = _ABSENT
+    allocated_resources: msgspec.Raw = _ABSENT
     restart_count: Annotated[int, msgspec.Meta(ge=0, lt=2**31)] = 0  # a column has no room for more
 
 
@@ -107,6 +132,9 @@ class StatusSlice(_Slice):
     phase: str = ""
     conditions: list[ConditionSlice] = []
     container_statuses: list[ContainerStatusSlice] = []
+    init_container_statuses: list[ContainerStatusSlice] = []
+    resources: msgspec.Raw = _ABSENT
+    allocated_resources: msgspec.Raw = _ABSENT
     nominated_node_name: str = ""
 
 
@@ -117,16 +145,52 @@ class PodRecord(_Slice):
     spec: SpecSlice
     status: StatusSlice = field(default_factory=StatusSlice)
 
-    def spec_key(self) -> bytes:
+    def spec_key(self, *, with_resizing: bool = False) -> bytes:
         """Return the bytes of all that scheduling reads of the spec, the node's name aside.
 
         Takes the node's name out of the record: read it before.
+
+        Parameters
+        ----------
+        with_resizing : bool
+            Also what the status says of resources, where it is not just what the spec says.
         """
         self.spec.node_name = ""
+        self.spec.resizing = self._resizing() if with_resizing else None
         for volume in self.spec.volumes:
             if volume.ephemeral is _ABSENT:
                 volume.name = ""
         return _encoder.encode(self.spec)
+
+    def _resizing(self) -> ResizingSlice | None:
+        spec, status = self.spec, self.status
+        resized = []
+        if status.container_statuses or status.init_container_statuses:
+            of_name = {c.name: c.resources for c in (*spec.containers, *spec.init_containers)}
+            resized = [
+                ContainerResizingSlice(
+                    name=s.name, resources=s.resources, allocated_resources=s.allocated_resources
+                )
+                for s in (*status.container_statuses, *status.init_container_statuses)
+                if s.name in of_name and _differs(of_name[s.name], s.resources, s.allocated_resources)
+            ]
+        pod_differs = _differs(spec.resources, status.resources, status.allocated_resources)
+        if not resized and not pod_differs:
+            return None
+        pending = [c.reason for c in status.conditions if c.type == "PodResizePending"]
+        return ResizingSlice(
+            containers=resized,
+            resources=status.resources if pod_differs else _ABSENT,
+            allocated_resources=status.allocated_resources if pod_differs else _ABSENT,
+            infeasible=pending[:1] == ["Infeasible"],
+        )
+
+
+def _differs(spec: msgspec.Raw, actual: msgspec.Raw, allocated: msgspec.Raw) -> bool:
+    """Tell by the texts alone whether what a pod has may be other than what its spec says."""
+    if actual == _ABSENT:
+        return False
+    return actual != spec or (allocated != _ABSENT and b'"requests":' + bytes(allocated) not in bytes(spec))
 
 
 class PodItem(PodRecord):

@@ -29,6 +29,12 @@ class ResourceRequirements(KubernetesStruct, frozen=True):
     limits: ResourceList = {}
 
 
+class ContainerRestartRule(KubernetesStruct, frozen=True):
+    """What is done when a container ends in a certain way."""
+
+    action: str = ""
+
+
 class Container(KubernetesStruct, frozen=True):
     """A container; an init container with ``restart_policy`` Always is a sidecar."""
 
@@ -37,6 +43,12 @@ class Container(KubernetesStruct, frozen=True):
     resources: ResourceRequirements = ResourceRequirements()
     ports: tuple[ContainerPort, ...] = ()
     restart_policy: str = ""
+    restart_policy_rules: tuple[ContainerRestartRule, ...] = ()
+
+    @property
+    def is_sidecar(self) -> bool:
+        """Whether it is one, as an init container."""
+        return self.restart_policy == "Always"
 
 
 class NodeSelectorTerm(KubernetesStruct, frozen=True):
@@ -169,10 +181,17 @@ class AzureDisk(KubernetesStruct, frozen=True):
 
     disk_name: str = ""
     disk_uri: str = field(default="", name="diskURI")
+    kind: str | None = None
 
 
 class Cinder(KubernetesStruct, frozen=True):
     """An OpenStack Cinder volume."""
+
+    volume_id: str = field(default="", name="volumeID")
+
+
+class Portworx(KubernetesStruct, frozen=True):
+    """A Portworx volume."""
 
     volume_id: str = field(default="", name="volumeID")
 
@@ -200,6 +219,7 @@ class Volume(KubernetesStruct, frozen=True):
     iscsi: ISCSI | None = None
     azure_disk: AzureDisk | None = None
     cinder: Cinder | None = None
+    portworx_volume: Portworx | None = None
     csi: CSIVolume | None = None
     ephemeral: dict[str, object] | None = None
     image: ImageVolume | None = None
@@ -217,8 +237,35 @@ class PodResourceClaim(KubernetesStruct, frozen=True):
     name: str = ""
 
 
+class ContainerResizing(KubernetesStruct, frozen=True):
+    """What the kubelet says of a container's resources."""
+
+    name: str = ""
+    resources: ResourceRequirements | None = None
+    allocated_resources: ResourceList = {}
+
+
+class Resizing(KubernetesStruct, frozen=True):
+    """What a pod's status says of its resources where the spec says otherwise: it is resized in place.
+
+    Kubernetes has this in the pod's status; here it goes with the spec, so that pods of one spec hold the same.
+
+    Attributes
+    ----------
+    resources, allocated_resources
+        Of the pod as a whole.
+    infeasible : bool
+        The node can't ever give what the spec asks for.
+    """
+
+    containers: tuple[ContainerResizing, ...] = ()
+    resources: ResourceRequirements | None = None
+    allocated_resources: ResourceList = {}
+    infeasible: bool = False
+
+
 class PodSpec(KubernetesStruct, frozen=True):
-    """What a pod wants."""
+    """What a pod wants; ``resizing`` is not Kubernetes' own."""
 
     node_name: str = ""
     scheduler_name: str = ""
@@ -232,11 +279,14 @@ class PodSpec(KubernetesStruct, frozen=True):
     topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
     volumes: tuple[Volume, ...] = ()
     host_network: bool = False
+    host_users: bool | None = None
     priority: int | None = None
     priority_class_name: str = ""
     preemption_policy: str | None = None
     scheduling_gates: tuple[SchedulingGate, ...] = ()
     resource_claims: tuple[PodResourceClaim, ...] = ()
+    scheduling_group: dict[str, object] | None = None
+    resizing: Resizing | None = None
 
 
 class PodCondition(KubernetesStruct, frozen=True):
@@ -244,6 +294,7 @@ class PodCondition(KubernetesStruct, frozen=True):
 
     type: str = ""
     status: str = ""
+    reason: str = ""
     last_transition_time: datetime | None = None
 
 
@@ -262,6 +313,9 @@ class PodStatus(KubernetesStruct, frozen=True):
     phase: str = ""
     conditions: tuple[PodCondition, ...] = ()
     container_statuses: tuple[ContainerStatus, ...] = ()
+    init_container_statuses: tuple[ContainerStatus, ...] = ()
+    resources: ResourceRequirements | None = None
+    allocated_resources: ResourceList = {}
     nominated_node_name: str = ""
     start_time: datetime | None = None
 

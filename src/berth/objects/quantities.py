@@ -130,6 +130,31 @@ def milli_value(text: str | int | float, path: str = "") -> int:
     return answer[1]
 
 
+@lru_cache(maxsize=_N_MEMOISED)
+def nano_value(text: str | int | float) -> int:
+    """Return the amount in thousand-millionths, which are exact: of these, sums can be made before they are rounded up.
+
+    Raises
+    ------
+    QuantityError
+        If Kubernetes would refuse the text.
+    """
+    amount = _parse(_literal(text))
+    if amount is None:
+        raise QuantityError(text)
+    return 0 if amount.scale > _VAST_SCALE else amount.unscaled * int(10 ** (amount.scale - _NANO))
+
+
+def value_of_nano(nano: int) -> int:
+    """Return whole units, rounded up, cut to an int64."""
+    return _wrapped(-(-nano // 10**9), 64)
+
+
+def milli_value_of_nano(nano: int) -> int:
+    """Return thousandths, rounded up, cut to an int64."""
+    return _wrapped(-(-nano // 10**6), 64)
+
+
 def format_quantity(value: int, milli: bool = False) -> str:
     """Write an integer as Kubernetes' canonical text.
 

@@ -2,13 +2,14 @@
 
 from msgspec import field
 
-from berth.objects.base import KubernetesStruct, LabelSelector, ObjectMeta, ResourceList
+from berth.objects.base import KubernetesStruct, LabelSelector, ObjectMeta, Quantity, ResourceList
 from berth.objects.pods import (
     AWSElasticBlockStore,
     AzureDisk,
     Cinder,
     GCEPersistentDisk,
     NodeSelector,
+    Portworx,
     ResourceRequirements,
 )
 
@@ -52,6 +53,7 @@ class PersistentVolumeSpec(KubernetesStruct, frozen=True):
     aws_elastic_block_store: AWSElasticBlockStore | None = None
     azure_disk: AzureDisk | None = None
     cinder: Cinder | None = None
+    portworx_volume: Portworx | None = None
     volume_attributes_class_name: str | None = None
 
 
@@ -142,3 +144,48 @@ class CSINode(KubernetesStruct, frozen=True):
 
     metadata: ObjectMeta = ObjectMeta()
     spec: CSINodeSpec = CSINodeSpec()
+
+
+class CSIDriverSpec(KubernetesStruct, frozen=True):
+    """What a CSI driver is capable of."""
+
+    storage_capacity: bool = False
+    prevent_pod_scheduling_if_missing: bool = False
+
+
+class CSIDriver(KubernetesStruct, frozen=True):
+    """A CSI driver, by the name that volumes give it."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: CSIDriverSpec = CSIDriverSpec()
+
+
+class CSIStorageCapacity(KubernetesStruct, frozen=True):
+    """How much storage of a class there is for the nodes of a topology."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    node_topology: LabelSelector | None = None
+    storage_class_name: str = ""
+    capacity: Quantity | None = None
+    maximum_volume_size: Quantity | None = None
+
+
+class VolumeAttachmentSource(KubernetesStruct, frozen=True):
+    """The volume that is attached."""
+
+    persistent_volume_name: str | None = None
+
+
+class VolumeAttachmentSpec(KubernetesStruct, frozen=True):
+    """What is attached where, and by which driver."""
+
+    attacher: str = ""
+    node_name: str = ""
+    source: VolumeAttachmentSource = VolumeAttachmentSource()
+
+
+class VolumeAttachment(KubernetesStruct, frozen=True):
+    """A volume that is attached to a node, with or without a pod that uses it."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: VolumeAttachmentSpec = VolumeAttachmentSpec()

@@ -1,6 +1,7 @@
-"""ImageLocalityPriority: the more of the pod's images lie on the node already, the better.
+"""ImageLocality, formerly ImageLocalityPriority: the more of the pod's images lie on the node already, the better.
 
-Source: ``priorities/image_locality.go`` of 1.10, 1.13 and 1.17, and ``addNodeImageStates`` of the cache.
+Source: ``priorities/image_locality.go`` of 1.10, 1.13 and 1.17, ``plugins/imagelocality/image_locality.go`` of 1.36, and
+``addNodeImageStates`` of the cache.
 """
 
 from dataclasses import dataclass, field
@@ -56,10 +57,18 @@ class ImageIndex:
 
 @dataclass(frozen=True, slots=True)
 class ImageLocality(ScorePlugin[IntColumn]):
-    """Score the bytes of the pod's images that the node has: 0 up to 23 MB, ``maximum`` from 1000 MB."""
+    """Score the bytes of the pod's images that the node has: 0 up to 23 MB, ``maximum`` from 1000 MB.
+
+    Attributes
+    ----------
+    all_images : bool
+        Images of init containers and those mounted as volumes count as well, and the 1000 MB are for each container,
+        init containers included (1.36).
+    """
 
     maximum: int
     rule: ImageRule = ImageRule.SPREAD
+    all_images: bool = False
 
     name = "ImageLocality"
 
@@ -68,8 +77,14 @@ class ImageLocality(ScorePlugin[IntColumn]):
         own_size = self.rule is ImageRule.OWN_SIZE
         index: ImageIndex = cluster.derived.setdefault(("ImageLocality", own_size), ImageIndex(own_size))
         total = np.zeros(nodes.n_rows, dtype=np.int64)
-        for container in pod.info.spec.containers:
-            image = container.image if own_size else normalized_name(container.image)
+        spec = pod.info.spec
+        images = [container.image for container in spec.containers]
+        max_bytes = MAX_BYTES
+        if self.all_images:
+            images += [container.image for container in spec.init_containers]
+            max_bytes *= len(images)
+            images += [volume.image.reference for volume in spec.volumes if volume.image]
+        for image in images if own_size else map(normalized_name, images):
             size = index.of(cluster, image)
             has = size != ABSENT
             if own_size:
@@ -77,7 +92,7 @@ class ImageLocality(ScorePlugin[IntColumn]):
             elif has.any():
                 spread = float(np.count_nonzero(has)) / float(len(nodes))
                 total[has] += int(float(size[np.argmax(has)]) * spread)
-        return self._scaled(total)
+        return self._scaled(total, max_bytes)
 
     def mend(self, state: IntColumn, changes: Changes) -> Rows | None:
         # An image that comes to one node is worth more on all of them.
@@ -89,8 +104,10 @@ class ImageLocality(ScorePlugin[IntColumn]):
     def batch(self, state: IntColumn, feasible: NDArray[np.bool_]) -> BatchKind:
         return BatchKind.CONSTANT
 
-    def _scaled(self, total: IntColumn) -> IntColumn:
-        scaled = self.maximum * (np.clip(total, MIN_BYTES, MAX_BYTES) - MIN_BYTES) // (MAX_BYTES - MIN_BYTES)
+    def _scaled(self, total: IntColumn, max_bytes: int) -> IntColumn:
+        if not max_bytes:
+            return np.zeros_like(total)
+        scaled = self.maximum * (np.clip(total, MIN_BYTES, max_bytes) - MIN_BYTES) // (max_bytes - MIN_BYTES)
         if self.rule is ImageRule.OWN_SIZE:
             # Anything within the range counts 1 more.
             scaled += (total >= MIN_BYTES) & (total < MAX_BYTES)

@@ -1,4 +1,4 @@
-"""NoDiskConflict: is a disk that the pod mounts itself, without a claim, free on the node?"""
+"""NoDiskConflict and VolumeRestrictions: is what the pod mounts free, or in the hands of another pod?"""
 
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -10,11 +10,16 @@ from berth.cluster.arrays import ALL_ROWS, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.log import Changes
 from berth.cluster.specs import SpecTable
-from berth.framework.plugin import FITS, BatchKind, FilterPlugin
+from berth.framework.plugin import FITS, BatchKind, FilterPlugin, Rejection
 from berth.objects.pods import Volume
 
-DISK_CONFLICT = 1
+DISK_CONFLICT, IN_USE = 1, 2
 REASON = "node(s) had no available disk"
+IN_USE_REASON = (
+    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode "
+    "already in-use by another pod"
+)
+ONCE_POD = "ReadWriteOncePod"
 
 
 @dataclass(slots=True)
@@ -85,6 +90,83 @@ class NoDiskConflict(FilterPlugin[DiskState]):
 
     def batch(self, state: DiskState, feasible: NDArray[np.bool_]) -> BatchKind:
         return BatchKind.LOCAL if state.with_itself else BatchKind.CONSTANT
+
+
+@dataclass(slots=True)
+class RestrictionState:
+    """What VolumeRestrictions knows of a shape.
+
+    Attributes
+    ----------
+    alone : frozenset of str
+        The pod's claims that only one pod may use (ReadWriteOncePod).
+    n_users : int
+        How many pods on nodes use one of them.
+    missing : str or None
+        The pod's first claim that is not there.
+    """
+
+    pod: Incoming
+    disks: DiskState
+    alone: frozenset[str]
+    n_users: int = 0
+    missing: str | None = None
+
+    def uses(self, namespace_id: int, claims: tuple[str, ...]) -> bool:
+        """Tell whether a pod of a namespace uses what should be the pod's alone."""
+        return namespace_id == self.pod.namespace_id and not self.alone.isdisjoint(claims)
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeRestrictions(FilterPlugin[RestrictionState]):
+    """Is a disk that the pod mounts itself free on the node, and a claim for one pod alone free everywhere? (1.36)"""
+
+    name: ClassVar[str] = "VolumeRestrictions"
+    disks: ClassVar[NoDiskConflict] = NoDiskConflict()
+
+    def prepare(self, pod: Incoming, cluster: Cluster) -> RestrictionState:
+        claims = {
+            name: cluster.objects.persistent_volume_claims.get(pod.namespace, name)
+            for name in pod.info.claims
+        }
+        missing = next((name for name, claim in claims.items() if claim is None), None)
+        alone = frozenset(
+            name for name, claim in claims.items() if claim and ONCE_POD in claim.spec.access_modes
+        )
+        state = RestrictionState(pod, self.disks.prepare(pod, cluster), alone, missing=missing)
+        if alone:
+            specs, pods = cluster.specs, cluster.pods
+            using = [i for i in range(len(specs)) if not alone.isdisjoint(specs[i].claims)]
+            counted = np.isin(pods.column("spec_id"), using) & pods.active & (pods.node_row >= 0)
+            state.n_users = int((counted & (pods.column("namespace_id") == pod.namespace_id)).sum())
+        return state
+
+    def reject(self, state: RestrictionState) -> Rejection | None:
+        if state.missing is None:
+            return None
+        return Rejection((f'persistentvolumeclaim "{state.missing}" not found',))
+
+    def filter(
+        self, state: RestrictionState, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0
+    ) -> IntColumn:
+        codes = self.disks.filter(state.disks, rows, placed)
+        if state.n_users:
+            codes[codes == FITS] = IN_USE
+        return codes
+
+    def reasons(self, state: RestrictionState, code: int) -> tuple[str, ...]:
+        return (IN_USE_REASON,) if code == IN_USE else (REASON,)
+
+    def mend(self, state: RestrictionState, changes: Changes) -> Rows | None:
+        was_used = state.n_users > 0
+        for change in changes.pods:
+            if state.alone and state.uses(change.namespace_id, state.disks.specs[change.spec_id].claims):
+                state.n_users += change.sign
+        rows = self.disks.mend(state.disks, changes)
+        return ALL_ROWS if (state.n_users > 0) != was_used else rows
+
+    def batch(self, state: RestrictionState, feasible: NDArray[np.bool_]) -> BatchKind:
+        return BatchKind.SERIAL if state.alone else self.disks.batch(state.disks, feasible)
 
 
 def disks_of(volumes: tuple[Volume, ...]) -> tuple[Volume, ...]:

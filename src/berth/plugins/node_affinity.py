@@ -1,8 +1,10 @@
-"""Which nodes a pod names by their labels: MatchNodeSelector and NodeAffinityPriority.
+"""Which nodes a pod names by their labels: NodeAffinity, formerly MatchNodeSelector and NodeAffinityPriority.
 
-Source: 1.10 to 1.17, ``predicates.go`` (``podMatchesNodeSelectorAndAffinityTerms``) and ``priorities/node_affinity.go``.
+Source: 1.10 to 1.17, ``predicates.go`` (``podMatchesNodeSelectorAndAffinityTerms``) and ``priorities/node_affinity.go``;
+1.36, ``plugins/nodeaffinity/node_affinity.go``.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,10 +13,15 @@ from numpy.typing import NDArray
 from berth.cluster.arrays import ALL_ROWS, BoolColumn, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.log import Changes
-from berth.framework.node_selection import matches_expressions, matches_node_selector
+from berth.framework.node_selection import (
+    NAME_FIELD,
+    matches_expressions,
+    matches_node_selector,
+    matches_term,
+)
 from berth.framework.normalize import scale_to_maximum
-from berth.framework.plugin import FITS, BatchKind, FilterPlugin, ScorePlugin
-from berth.objects.pods import PreferredSchedulingTerm
+from berth.framework.plugin import FITS, BatchKind, FilterPlugin, Rejection, ScorePlugin
+from berth.objects.pods import NodeSelector, NodeSelectorTerm, PreferredSchedulingTerm
 from berth.objects.selectors import SelectorError, from_map, from_node_expressions
 
 
@@ -56,6 +63,84 @@ class MatchNodeSelector(FilterPlugin[BoolColumn]):
 
 
 @dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which nodes a pod and the profile want.
+
+    Attributes
+    ----------
+    matches, enforced : bool[n_rows]
+        The rows that the pod's terms match, and those that the profile's do.
+    names : frozenset of str or None
+        The only nodes that can match, if the pod's terms name some.
+    """
+
+    matches: BoolColumn
+    enforced: BoolColumn
+    names: frozenset[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAffinity(FilterPlugin[Wanted]):
+    """The same in 1.36: nodes that the terms name are the only ones to be asked, and a profile may add terms of its own.
+
+    Attributes
+    ----------
+    added : NodeSelector or None
+        Terms of which every pod's node has to meet one (``addedAffinity``).
+    """
+
+    added: NodeSelector | None = None
+
+    name = "NodeAffinity"
+
+    def prepare(self, pod: Incoming, cluster: Cluster) -> Wanted:
+        enforced = np.ones(cluster.nodes.n_rows, dtype=np.bool_)
+        if self.added is not None:
+            enforced = matches_node_selector(cluster.nodes, self.added)
+        affinity = pod.info.spec.affinity
+        required = affinity.node_affinity.required if affinity and affinity.node_affinity else None
+        names = names_in(required.node_selector_terms) if required else None
+        return Wanted(MatchNodeSelector().prepare(pod, cluster), enforced, names)
+
+    def mend(self, state: Wanted, changes: Changes) -> Rows | None:
+        return None if changes.nodes else changes.rows
+
+    def reject(self, state: Wanted) -> Rejection | None:
+        return Rejection(("pod affinity terms conflict",)) if state.names == frozenset() else None
+
+    def restrict(self, state: Wanted) -> frozenset[str] | None:
+        return state.names
+
+    def filter(self, state: Wanted, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
+        codes = (~state.matches[rows]).astype(np.int64)
+        codes[~state.enforced[rows]] = 2
+        return codes
+
+    def reasons(self, state: Wanted, code: int) -> tuple[str, ...]:
+        if code == 2:
+            return ("node(s) didn't match scheduler-enforced node affinity",)
+        return ("node(s) didn't match Pod's node affinity/selector",) if code != FITS else ()
+
+    def batch(self, state: Wanted, feasible: NDArray[np.bool_]) -> BatchKind:
+        return BatchKind.CONSTANT
+
+
+def names_in(terms: Sequence[NodeSelectorTerm]) -> frozenset[str] | None:
+    """Return the names of the only nodes that terms can match, None if one of them names none."""
+    names: frozenset[str] = frozenset()
+    for term in terms:
+        named = [
+            frozenset(field.values)
+            for field in term.match_fields
+            if (field.key, field.operator) == (NAME_FIELD, "In")
+        ]
+        if not named:
+            return None
+        names |= frozenset.intersection(*named)
+    return names if terms else None
+
+
+@dataclass(frozen=True, slots=True)
 class Preference:
     """The summed weights of the terms that each node meets, or why they can't be read."""
 
@@ -65,9 +150,20 @@ class Preference:
 
 @dataclass(frozen=True, slots=True)
 class PreferMatchingNodes(ScorePlugin[Preference]):
-    """The more weight of preferred terms a node meets, the better. Up to 1.17 only expressions count, not fields."""
+    """The more weight of preferred terms a node meets, the better.
+
+    Attributes
+    ----------
+    with_fields : bool
+        Whether terms may ask for fields, and one without anything matches no node (1.36). Up to 1.17 only
+        expressions count.
+    added : tuple of PreferredSchedulingTerm
+        Terms that count for every pod (``addedAffinity``).
+    """
 
     maximum: int
+    with_fields: bool = False
+    added: tuple[PreferredSchedulingTerm, ...] = ()
 
     name = "NodeAffinity"
 
@@ -76,7 +172,7 @@ class PreferMatchingNodes(ScorePlugin[Preference]):
         terms = affinity.node_affinity.preferred if affinity and affinity.node_affinity else ()
         weights = np.zeros(cluster.nodes.n_rows, dtype=np.int64)
         try:
-            for term in terms:
+            for term in (*self.added, *terms):
                 self._add(weights, term, cluster)
         except SelectorError as error:
             return Preference(weights, str(error))
@@ -97,9 +193,16 @@ class PreferMatchingNodes(ScorePlugin[Preference]):
     def batch(self, state: Preference, feasible: NDArray[np.bool_]) -> BatchKind:
         return BatchKind.CONSTANT
 
-    @staticmethod
-    def _add(weights: IntColumn, term: PreferredSchedulingTerm, cluster: Cluster) -> None:
-        if term.weight:
-            weights[
-                cluster.nodes.labels.matches(from_node_expressions(term.preference.match_expressions))
-            ] += term.weight
+    def _add(self, weights: IntColumn, term: PreferredSchedulingTerm, cluster: Cluster) -> None:
+        if not term.weight:
+            return
+        selector = from_node_expressions(term.preference.match_expressions)
+        if not self.with_fields:
+            weights[cluster.nodes.labels.matches(selector)] += term.weight
+            return
+        for field in term.preference.match_fields:
+            if field.operator not in ("In", "NotIn") or len(field.values) != 1:
+                raise SelectorError(
+                    "matchFields", [field.operator, *field.values], "In or NotIn, and one value"
+                )
+        weights[matches_term(cluster.nodes, term.preference)] += term.weight

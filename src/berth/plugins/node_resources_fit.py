@@ -1,6 +1,7 @@
-"""Does the node have room for what the pod asks for? PodFitsResources.
+"""Does the node have room for what the pod asks for? NodeResourcesFit, formerly PodFitsResources.
 
-Source: 1.10 to 1.17, ``algorithm/predicates/predicates.go``, ``PodFitsResources`` and ``GetResourceRequest``.
+Source: 1.10 to 1.17, ``algorithm/predicates/predicates.go``, ``PodFitsResources`` and ``GetResourceRequest``; 1.36,
+``plugins/noderesources/fit.go``.
 """
 
 from dataclasses import dataclass
@@ -32,9 +33,18 @@ class NodeResourcesFit(FilterPlugin[Fit]):
     ----------
     always : tuple of resource name
         What is checked even where the pod asks for none of it, as long as it asks for anything.
+    asked_only : bool
+        A resource of which the pod asks for nothing does no harm, overcommitted as it may be (1.36).
+    too_many_pods : str
+        The reason when there is room for no pod more.
+    ignored : frozenset of str
+        Extended resources, and prefixes of their names up to the slash, that are left to others.
     """
 
     always: tuple[str, ...] = (CPU, MEMORY, EPHEMERAL_STORAGE)
+    asked_only: bool = False
+    too_many_pods: str = "Insufficient pods"
+    ignored: frozenset[str] = frozenset()
 
     name = "NodeResourcesFit"
 
@@ -49,7 +59,12 @@ class NodeResourcesFit(FilterPlugin[Fit]):
         # A pod that asks for nothing at all fits even on an overcommitted node; one that asks for a little of one
         # resource needs the others not to be overcommitted either.
         if scalars or any(asked.get(i, 0) for i in always):
-            checks += [(i, asked.get(i, 0), held.get(i, 0)) for i in (*always, *scalars)]
+            checks += [
+                (i, asked.get(i, 0), held.get(i, 0))
+                for i in (*always, *scalars)
+                if not (self.asked_only and asked.get(i, 0) == 0)
+                and not self._ignores(cluster.resources.items[i])
+            ]
         return Fit(cluster, tuple(checks))
 
     def filter(self, state: Fit, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
@@ -65,8 +80,15 @@ class NodeResourcesFit(FilterPlugin[Fit]):
     def reasons(self, state: Fit, code: int) -> tuple[str, ...]:
         names = state.cluster.resources.items
         return tuple(
-            f"Insufficient {names[check[0]]}" for bit, check in enumerate(state.checks) if code >> bit & 1
+            self.too_many_pods if check[0] == _PODS_ID else f"Insufficient {names[check[0]]}"
+            for bit, check in enumerate(state.checks)
+            if code >> bit & 1
         )
 
     def batch(self, state: Fit, feasible: NDArray[np.bool_]) -> BatchKind:
         return BatchKind.LOCAL
+
+    def _ignores(self, resource: str) -> bool:
+        if not self.ignored or "/" not in resource or "kubernetes.io/" in resource:
+            return False
+        return resource in self.ignored or resource.split("/", maxsplit=1)[0] in self.ignored

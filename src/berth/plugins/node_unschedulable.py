@@ -1,6 +1,6 @@
-"""Is the node open to new pods? CheckNodeUnschedulable.
+"""Is the node open to new pods? NodeUnschedulable, formerly CheckNodeUnschedulable.
 
-Source: ``algorithm/predicates/predicates.go`` of 1.10, 1.13 and 1.17.
+Source: ``algorithm/predicates/predicates.go`` of 1.10, 1.13 and 1.17, ``plugins/nodeunschedulable`` of 1.36.
 """
 
 from dataclasses import dataclass
@@ -33,15 +33,21 @@ class NodeUnschedulable(FilterPlugin[Cordon]):
     ----------
     tolerable : bool
         Whether a pod that tolerates the taint of cordoned nodes is let through (since 1.11).
+    compares : bool
+        Whether tolerations may compare numbers (1.36, gate TaintTolerationComparisonOperators).
     """
 
     tolerable: bool = True
+    compares: bool = False
     reason: str = "node(s) were unschedulable"
 
     name = "NodeUnschedulable"
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> Cordon:
-        return Cordon(cluster, self.tolerable and tolerated(pod.info.spec.tolerations, UNSCHEDULABLE_TAINT))
+        tolerations = pod.info.spec.tolerations
+        return Cordon(
+            cluster, self.tolerable and tolerated(tolerations, UNSCHEDULABLE_TAINT, compares=self.compares)
+        )
 
     def filter(self, state: Cordon, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
         cordoned = state.cluster.nodes.unschedulable[rows]

@@ -23,6 +23,7 @@ class Tolerations:
 
     cluster: Cluster
     tolerations: tuple[Toleration, ...]
+    compares: bool = False
 
     def count_untolerated(self, rows: Rows, effects: tuple[str, ...]) -> IntColumn:
         """Count the taints of those effects that the pod does not stand, for rows (int64[n])."""
@@ -31,21 +32,31 @@ class Tolerations:
         return by_interned(
             nodes.taints_id[rows],
             len(sets),
-            lambda i: sum(t.effect in effects and not tolerated(self.tolerations, t) for t in sets[i]),
+            lambda i: sum(
+                t.effect in effects and not tolerated(self.tolerations, t, compares=self.compares)
+                for t in sets[i]
+            ),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class TolerateTaints(FilterPlugin[Tolerations]):
-    """The pod stands every taint that keeps pods away."""
+    """The pod stands every taint that keeps pods away.
+
+    Attributes
+    ----------
+    compares : bool
+        Whether tolerations may compare numbers (1.36, gate TaintTolerationComparisonOperators).
+    """
 
     effects: tuple[str, ...] = ("NoSchedule", "NoExecute")
     reason: str = "node(s) had taints that the pod didn't tolerate"
+    compares: bool = False
 
     name = "TaintToleration"
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> Tolerations:
-        return Tolerations(cluster, pod.info.spec.tolerations)
+        return Tolerations(cluster, pod.info.spec.tolerations, self.compares)
 
     def filter(self, state: Tolerations, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
         return (state.count_untolerated(rows, self.effects) > 0).astype(np.int64)
@@ -59,14 +70,15 @@ class TolerateTaints(FilterPlugin[Tolerations]):
 
 @dataclass(frozen=True, slots=True)
 class PreferToleratedTaints(ScorePlugin[Tolerations]):
-    """The fewer PreferNoSchedule taints the pod does not stand, the better."""
+    """The fewer PreferNoSchedule taints the pod does not stand, the better; ``compares`` as above."""
 
     maximum: int
+    compares: bool = False
 
     name = "TaintToleration"
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> Tolerations:
-        return Tolerations(cluster, pod.info.spec.tolerations)
+        return Tolerations(cluster, pod.info.spec.tolerations, self.compares)
 
     def score(self, state: Tolerations, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
         return state.count_untolerated(rows, ("PreferNoSchedule",))

@@ -22,9 +22,11 @@ from berth.plugins.node_prefer_avoid_pods import NodePreferAvoidPods
 from berth.plugins.node_resources_fit import NodeResourcesFit
 from berth.plugins.node_unschedulable import NodeUnschedulable
 from berth.plugins.resource_limits import ResourceLimits
+from berth.plugins.service_affinity import ServiceAffinity
 from berth.plugins.taint_toleration import PreferToleratedTaints, TolerateTaints
 from berth.plugins.volume_binding import BindingRules, SelectedNode, VolumeBinding
 from berth.plugins.volume_zone import VolumeZone
+from berth.releases.counted_volumes import volume_counts_1_10
 from berth.releases.legacy_common import (
     ALIASES,
     DEFAULT_WEIGHTS,
@@ -36,6 +38,7 @@ from berth.releases.legacy_common import (
     label_preference,
     label_presence,
     resource_scores,
+    service_anti_affinity,
     spread_scores,
 )
 from berth.releases.release import FilterFactory, Options, Provider, Release, ScoreFactory
@@ -69,6 +72,8 @@ FILTERS: Mapping[str, FilterFactory] = {
     "PodToleratesNodeTaints": lambda options: TolerateTaints(),
     "PodToleratesNodeNoExecuteTaints": lambda options: NO_EXECUTE_TAINTS,
     "CheckNodeLabelPresence": label_presence,
+    "CheckServiceAffinity": lambda options: ServiceAffinity(options.service_affinity_labels),
+    **volume_counts_1_10(),
     "CheckVolumeBinding": lambda options: VolumeBinding(BINDING),
     "NoVolumeZoneConflict": lambda options: VolumeZone(class_annotation=False, binding_mode_required=False),
     "CheckNodeMemoryPressure": lambda options: MEMORY_PRESSURE,
@@ -89,6 +94,7 @@ SCORES: Mapping[str, ScoreFactory] = {
     "EqualPriority": lambda options: EqualPriority(),
     "ResourceLimitsPriority": lambda options: ResourceLimits(),
     "NodeLabel": label_preference(TOP),
+    "ServiceAntiAffinity": service_anti_affinity(TOP, counts_terminating=True),
 }
 
 _DEFAULT = frozenset((

@@ -16,9 +16,11 @@ from berth.plugins.node_resources_fit import NodeResourcesFit
 from berth.plugins.node_unschedulable import NodeUnschedulable
 from berth.plugins.requested_to_capacity_ratio import RequestedToCapacityRatio, table_of
 from berth.plugins.resource_limits import ResourceLimits
+from berth.plugins.service_affinity import ServiceAffinity
 from berth.plugins.taint_toleration import PreferToleratedTaints, TolerateTaints
 from berth.plugins.volume_binding import VolumeBinding
 from berth.plugins.volume_zone import VolumeZone
+from berth.releases.counted_volumes import volume_counts_1_13
 from berth.releases.legacy_common import (
     ALIASES,
     DEFAULT_WEIGHTS,
@@ -30,6 +32,7 @@ from berth.releases.legacy_common import (
     label_preference,
     label_presence,
     resource_scores,
+    service_anti_affinity,
     spread_scores,
 )
 from berth.releases.release import FilterFactory, Options, Provider, Release, ScoreFactory
@@ -48,6 +51,8 @@ FILTERS: Mapping[str, FilterFactory] = {
     "PodToleratesNodeTaints": lambda options: TolerateTaints(),
     "PodToleratesNodeNoExecuteTaints": lambda options: NO_EXECUTE_TAINTS,
     "CheckNodeLabelPresence": label_presence,
+    "CheckServiceAffinity": lambda options: ServiceAffinity(options.service_affinity_labels),
+    **volume_counts_1_13(),
     "CheckVolumeBinding": lambda options: VolumeBinding(),
     "NoVolumeZoneConflict": lambda options: VolumeZone(),
     "CheckNodeMemoryPressure": lambda options: MEMORY_PRESSURE,
@@ -81,6 +86,7 @@ SCORES: Mapping[str, ScoreFactory] = {
     "EqualPriority": lambda options: EqualPriority(),
     "ResourceLimitsPriority": lambda options: ResourceLimits(),
     "NodeLabel": label_preference(TOP),
+    "ServiceAntiAffinity": service_anti_affinity(TOP),
 }
 
 _DEFAULT = frozenset((

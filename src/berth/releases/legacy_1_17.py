@@ -17,11 +17,14 @@ from berth.plugins.node_ports import NodePorts
 from berth.plugins.node_prefer_avoid_pods import NodePreferAvoidPods
 from berth.plugins.node_resources_fit import NodeResourcesFit
 from berth.plugins.node_unschedulable import NodeUnschedulable
+from berth.plugins.pod_topology_spread import EVEN_PODS, EvenPodsScore, SpreadFilter
 from berth.plugins.requested_to_capacity_ratio import Average, RequestedToCapacityRatio, table_of
 from berth.plugins.resource_limits import ResourceLimits
+from berth.plugins.service_affinity import ServiceAffinity
 from berth.plugins.taint_toleration import PreferToleratedTaints, TolerateTaints
 from berth.plugins.volume_binding import BindingRules, SelectedNode, VolumeBinding
 from berth.plugins.volume_zone import VolumeZone
+from berth.releases.counted_volumes import volume_counts_1_17
 from berth.releases.legacy_common import (
     ALIASES,
     DEFAULT_WEIGHTS,
@@ -33,6 +36,7 @@ from berth.releases.legacy_common import (
     label_preference,
     label_presence,
     resource_scores,
+    service_anti_affinity,
     spread_scores,
 )
 from berth.releases.release import FilterFactory, Options, Provider, Reasons, Release, ScoreFactory
@@ -52,12 +56,17 @@ FILTERS: Mapping[str, FilterFactory] = {
     "PodToleratesNodeTaints": lambda options: TolerateTaints(),
     "PodToleratesNodeNoExecuteTaints": lambda options: NO_EXECUTE_TAINTS,
     "CheckNodeLabelPresence": label_presence,
+    "CheckServiceAffinity": lambda options: ServiceAffinity(
+        options.service_affinity_labels, counts_unknown_nodes=False
+    ),
+    **volume_counts_1_17(),
     "CheckVolumeBinding": lambda options: VolumeBinding(
         BindingRules(selected_node=SelectedNode.PINNED, sought_by_annotation=True)
     ),
     "NoVolumeZoneConflict": lambda options: VolumeZone(
         unbound='PersistentVolumeClaim was not found: "{name}"'
     ),
+    "EvenPodsSpread": lambda options: SpreadFilter(EVEN_PODS),
     "MatchInterPodAffinity": lambda options: MatchInterPodAffinity(Rules.ALL_TERMS),
 }
 
@@ -89,7 +98,9 @@ SCORES: Mapping[str, ScoreFactory] = {
     "TaintTolerationPriority": lambda options: PreferToleratedTaints(TOP),
     "ImageLocalityPriority": lambda options: ImageLocality(TOP),
     "ResourceLimitsPriority": lambda options: ResourceLimits(),
+    "EvenPodsSpreadPriority": lambda options: EvenPodsScore(TOP),
     "NodeLabel": label_preference(TOP),
+    "ServiceAntiAffinity": service_anti_affinity(TOP, empty_counts=False),
 }
 
 _DEFAULT = frozenset((

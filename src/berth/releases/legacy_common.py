@@ -18,6 +18,7 @@ from berth.plugins.resource_allocation import (
     most_requested,
 )
 from berth.plugins.selector_spread import SelectorSpread
+from berth.plugins.service_affinity import ServiceAntiAffinity
 from berth.plugins.taint_toleration import TolerateTaints
 from berth.releases.release import LabelRule, Options, Provider, ScoreFactory, Weights
 
@@ -64,6 +65,18 @@ def label_preference(maximum: int) -> ScoreFactory:
     return lambda options: (
         PreferNodeLabels(maximum, *_as_lists(options.label_preference)) if options.label_preference else None
     )
+
+
+def service_anti_affinity(
+    maximum: int, *, counts_terminating: bool = False, empty_counts: bool = True
+) -> ScoreFactory:
+    """Make ServiceAntiAffinity, which is there only with its argument."""
+
+    def make(options: Options) -> ServiceAntiAffinity | None:
+        label = options.service_anti_affinity_label
+        return ServiceAntiAffinity(label, maximum, counts_terminating, empty_counts) if label else None
+
+    return make
 
 
 def resource_scores(maximum: int) -> dict[str, ScoreFactory]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from berth.cluster.accounting import Accounting
 from berth.framework.plugin import FilterPlugin, ScorePlugin
+from berth.framework.profile import NamedFilter, Profile, WeightedScore
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,10 @@ class Release:
         The names of those that are on by default, with the options' feature gates.
     default_scores : callable
         Priority name to weight, likewise.
+    gated_accounting : callable or None
+        Makes the accounting where feature gates change it.
+    refuses_empty : bool
+        Whether a cluster without nodes is an error, and not a cluster of which none fits.
     mandatory_filters : callable
         The names of those that are on whatever a Policy says.
     providers : dict of name to Provider
@@ -124,6 +129,16 @@ class Release:
     drops: FilterPlugin[Any] | None = None
     asks_all: bool = False
     gated_accounting: Callable[[Options], Accounting] | None = None
+    refuses_empty: bool = True
+
+    def profile(self, options: Options) -> Profile:
+        """Make the default profile: what is on by default, with its weights."""
+        on, weights = self.default_filters(options), self.default_scores(options)
+        scores = {name: make(options) for name, make in self.scores.items() if name in weights}
+        return Profile(
+            tuple(NamedFilter(name, make(options)) for name, make in self.filters.items() if name in on),
+            tuple(WeightedScore(name, s, weights[name]) for name, s in scores.items() if s is not None),
+        )
 
     def accounting_for(self, options: Options) -> Accounting:
         """Return how pods are counted with the options' feature gates."""

@@ -61,6 +61,8 @@ def answer(release: Release, cluster: Cluster, pod: Incoming, options: Options) 
         "predicates": {name: _in_words(name, verdict, cluster, rows) for name, verdict in verdicts.items()}
     }
     error = refuse_claims(pod, cluster) if release.checks_claims else None
+    if not rows and not release.refuses_empty:
+        return answered | {"message": NO_NODES}
     if not rows:
         error = error or NO_NODES
     if error is not None:

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from berth.cluster.accounting import Accounting
 from berth.cluster.cluster import Cluster
 from berth.cluster.objects import NamedObject
 from berth.errors import InputError
@@ -15,7 +16,15 @@ from berth.objects.decode import decode
 from berth.objects.nodes import Node
 from berth.objects.pod_records import decode_record
 from berth.objects.pods import Pod
-from berth.objects.storage import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
+from berth.objects.storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
 from berth.objects.workloads import Namespace, ReplicaSet, ReplicationController, Service, StatefulSet
 from berth.releases.release import LabelRule, Options, RatioShape, Release, ShapePoint
 from berth.scheduling.answer import answer
@@ -104,6 +113,9 @@ class Case(KubernetesStruct, frozen=True):
     persistent_volume_claims: tuple[PersistentVolumeClaim, ...] = ()
     storage_classes: tuple[StorageClass, ...] = ()
     csi_nodes: tuple[CSINode, ...] = ()
+    csi_drivers: tuple[CSIDriver, ...] = ()
+    csi_storage_capacities: tuple[CSIStorageCapacity, ...] = ()
+    volume_attachments: tuple[VolumeAttachment, ...] = ()
     namespaces: tuple[Namespace, ...] = ()
     options: CaseOptions = CaseOptions()
 
@@ -125,19 +137,19 @@ def answer_case(
     """
     case = decode(line, Case)
     head = {"id": case.id, "version": release.version}
-    options = case.options.options()
-    if feature_gates:
-        options = replace(options, feature_gates={**options.feature_gates, **feature_gates})
-    cluster = cluster_of(case, release)
     try:
+        options = case.options.options()
+        if feature_gates:
+            options = replace(options, feature_gates={**options.feature_gates, **feature_gates})
+        cluster = cluster_of(case, release.accounting_for(options))
         return head | answer(release, cluster, cluster.incoming(_in_default(case.pod)), options)
     except InputError as error:
         return head | {"error": str(error)}
 
 
-def cluster_of(case: Case, release: Release) -> Cluster:
+def cluster_of(case: Case, accounting: Accounting) -> Cluster:
     """Put a case's objects into a cluster. Objects without a namespace are in ``default``."""
-    cluster = Cluster(release.accounting)
+    cluster = Cluster(accounting)
     for node in case.nodes:
         cluster.put_node(node)
     records = map(decode_record, case.pods)
@@ -148,6 +160,7 @@ def cluster_of(case: Case, release: Release) -> Cluster:
         *case.replica_sets,
         *case.stateful_sets,
         *case.persistent_volume_claims,
+        *case.csi_storage_capacities,
     ]
     for item in items:
         cluster.put(_in_default(item))
@@ -155,6 +168,8 @@ def cluster_of(case: Case, release: Release) -> Cluster:
         *case.persistent_volumes,
         *case.storage_classes,
         *case.csi_nodes,
+        *case.csi_drivers,
+        *case.volume_attachments,
         *case.namespaces,
     ]
     for item in cluster_wide:

@@ -5,7 +5,15 @@ from typing import Any
 
 from berth.objects.nodes import Node
 from berth.objects.pods import Pod
-from berth.objects.storage import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
+from berth.objects.storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
 from berth.objects.workloads import (
     Deployment,
     Namespace,
@@ -44,6 +52,9 @@ KINDS = {
     "PersistentVolume": Kind(PersistentVolume, "v1", _CORE, False),
     "PersistentVolumeClaim": Kind(PersistentVolumeClaim, "v1", _CORE, True),
     "CSINode": Kind(CSINode, "storage.k8s.io/v1", ("storage.k8s.io",), False),
+    "CSIDriver": Kind(CSIDriver, "storage.k8s.io/v1", ("storage.k8s.io",), False),
+    "CSIStorageCapacity": Kind(CSIStorageCapacity, "storage.k8s.io/v1", ("storage.k8s.io",), True),
+    "VolumeAttachment": Kind(VolumeAttachment, "storage.k8s.io/v1", ("storage.k8s.io",), False),
     "Service": Kind(Service, "v1", _CORE, True),
     "Deployment": Kind(Deployment, "apps/v1", _APPS, True),
     "ReplicaSet": Kind(ReplicaSet, "apps/v1", _APPS, True),

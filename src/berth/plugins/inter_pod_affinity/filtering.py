@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from berth.cluster.arrays import ALL_ROWS, BoolColumn, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.log import Changes
-from berth.framework.plugin import FITS, BatchKind, Classed, FilterPlugin
+from berth.framework.plugin import FITS, BatchKind, Classed, FilterPlugin, Rejection
 from berth.plugins.inter_pod_affinity.matching import Reaching, on_nodes
 from berth.plugins.inter_pod_affinity.required import EMPTY_KEY, Required, is_above_zero
 from berth.plugins.inter_pod_affinity.tally import Tally
@@ -67,6 +67,9 @@ class MatchInterPodAffinity(FilterPlugin[Required]):
         elif self._is_blocked_without_key(state):
             state.error = f"E{EMPTY_KEY[1:]}"
         return state
+
+    def reject(self, state: Required) -> Rejection | None:
+        return None if state.unreadable is None else Rejection((state.unreadable,))
 
     def filter(self, state: Required, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
         numbers = np.arange(state.cluster.nodes.n_rows)[rows]

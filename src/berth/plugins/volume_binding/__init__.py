@@ -16,40 +16,55 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.cluster.arrays import ALL_ROWS, IntColumn, Rows
+from berth.cluster.arrays import ALL_ROWS, BoolColumn, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.log import Changes
-from berth.framework.plugin import FITS, BatchKind, FilterPlugin
+from berth.framework.plugin import FITS, BatchKind, FilterPlugin, Finality, Rejection, ScorePlugin
 from berth.framework.verdicts import Verdicts
 from berth.objects.selectors import SelectorError
+from berth.objects.storage import PersistentVolumeClaim, StorageClass
 from berth.plugins.volume_binding.bindings import bindings
-from berth.plugins.volume_binding.claims import PodClaims, selector_refused, tell_apart
+from berth.plugins.volume_binding.capacity import has_capacity
+from berth.plugins.volume_binding.claims import (
+    PodClaims,
+    claim_names,
+    selector_refused,
+    tell_apart,
+    what_is_amiss,
+)
 from berth.plugins.volume_binding.matching import VolumeMatcher, asked_storage, provisionable
 from berth.plugins.volume_binding.reach import VolumeReach
 from berth.plugins.volume_binding.rules import SELECTED_NODE, BindingRules, SelectedNode
 
-__all__ = ["BindingRules", "SelectedNode", "VolumeBinding", "VolumeBindingState", "bindings"]
+__all__ = [
+    "BindingRules", "SelectedNode", "VolumeBinding", "VolumeBindingScore", "VolumeBindingState", "bindings",
+]  # fmt: skip
 
-NODE_CONFLICT = 1
-BIND_CONFLICT = 2
+NODE_CONFLICT, BIND_CONFLICT, NO_SPACE, NO_VOLUME = 1, 2, 4, 8
 REASONS = (
-    "node(s) had volume node affinity conflict",
+    "",
     "node(s) didn't find available persistent volumes to bind",
+    "node(s) did not have enough free storage",
+    "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
 )
+"""By bit; the release words the first one."""
 
 
 @dataclass(slots=True)
 class VolumeBindingState(Verdicts):
-    """The verdict on every row, which does not hang on pods: the sum of `NODE_CONFLICT` and `BIND_CONFLICT`.
+    """The verdict on every row, which does not hang on pods: a sum of `NODE_CONFLICT` and its like.
 
     Attributes
     ----------
     has_claims, binds : bool
         Whether the pod has claims, and some that will be bound as it is placed.
+    rejection : Rejection or None
+        Why the pod is turned away whatever the node (1.36).
     """
 
     has_claims: bool = False
     binds: bool = False
+    rejection: Rejection | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +77,31 @@ class VolumeBinding(FilterPlugin[VolumeBindingState]):
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> VolumeBindingState:
         state = VolumeBindingState(np.zeros(cluster.nodes.n_rows, dtype=np.int64))
-        if not pod.info.claims:
+        names = claim_names(pod, self.rules)
+        if not names:
             return state
         state.has_claims = True
-        claims = tell_apart(pod.namespace, pod.info.claims, cluster.objects, self.rules)
+        amiss = what_is_amiss(pod, cluster.objects) if self.rules.refuses else None
+        if amiss is not None:
+            state.rejection = Rejection((amiss,))
+            return state
+        claims = tell_apart(pod.namespace, names, cluster.objects, self.rules)
+        if claims.error and self.rules.refuses:
+            unbound = claims.error == self.rules.unbound
+            state.rejection = Rejection((claims.error,), Finality.FINAL if unbound else Finality.ERROR)
+            return state
         if claims.error:
             state.fail(state.every_row, claims.error)
             return state
         state.binds = bool(claims.delayed)
         reach = VolumeReach(cluster.nodes, self.rules)
-        _judge_bound(state, claims, cluster, reach)
+        _judge_bound(state, claims, cluster, reach, self.rules)
         if claims.delayed:
             _judge_delayed(state, claims, cluster, reach, self.rules)
         return state
+
+    def reject(self, state: VolumeBindingState) -> Rejection | None:
+        return state.rejection
 
     def filter(
         self, state: VolumeBindingState, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0
@@ -84,7 +111,8 @@ class VolumeBinding(FilterPlugin[VolumeBindingState]):
     def reasons(self, state: VolumeBindingState, code: int) -> tuple[str, ...]:
         if code < FITS:
             return (state.error(code),)
-        return tuple(text for bit, text in enumerate(REASONS) if code & 1 << bit)
+        texts = (self.rules.node_conflict, *REASONS[1:])
+        return tuple(text for bit, text in enumerate(texts) if code & 1 << bit)
 
     def mend(self, state: VolumeBindingState, changes: Changes) -> Rows | None:
         # Claims, volumes and classes that change reset everything. What is left are nodes, by their labels.
@@ -96,11 +124,35 @@ class VolumeBinding(FilterPlugin[VolumeBindingState]):
         return BatchKind.SERIAL if state.binds else BatchKind.CONSTANT
 
 
-def _judge_bound(state: VolumeBindingState, claims: PodClaims, cluster: Cluster, reach: VolumeReach) -> None:
+@dataclass(frozen=True, slots=True)
+class VolumeBindingScore(ScorePlugin[int]):
+    """1.36's, without the gate StorageCapacityScoring: 0 everywhere."""
+
+    name: ClassVar[str] = "VolumeBinding"
+
+    def prepare(self, pod: Incoming, cluster: Cluster) -> int:
+        return cluster.nodes.n_rows
+
+    def score(self, state: int, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
+        return np.zeros(state, dtype=np.int64)[rows]
+
+    def mend(self, state: int, changes: Changes) -> Rows | None:
+        return np.empty(0, dtype=np.intp)
+
+    def batch(self, state: int, feasible: NDArray[np.bool_]) -> BatchKind:
+        return BatchKind.CONSTANT
+
+
+def _judge_bound(
+    state: VolumeBindingState, claims: PodClaims, cluster: Cluster, reach: VolumeReach, rules: BindingRules
+) -> None:
     # A node that misses one volume is not asked for the next: an error there would not come up.
     open_rows = state.every_row
     for claim in claims.bound:
         volume = cluster.objects.persistent_volumes.get("", claim.spec.volume_name)
+        if volume is None and rules.refuses:
+            state.codes[open_rows] = NO_VOLUME
+            break
         if volume is None:
             state.fail(open_rows, f'could not find v1.PersistentVolume "{claim.spec.volume_name}"')
             break
@@ -120,21 +172,47 @@ def _judge_delayed(
         conflict |= np.arange(len(conflict)) != cluster.nodes.row(name)
     # Nodes that are not asked about the next claim, so that an error there would not come up.
     done = conflict.copy()
-    for claim, storage_class in sorted(
-        zip(claims.delayed, claims.classes, strict=True), key=lambda pair: asked_storage(pair[0])
-    ):
+    all_claims = list(zip(claims.delayed, claims.classes, strict=True))
+    to_provision: list[Provision] = [
+        (claim, storage_class, ~done) for claim, storage_class in all_claims if claim.metadata.name in pins
+    ]
+    for claim, storage_class in sorted(all_claims, key=lambda pair: asked_storage(pair[0])):
+        if claim.metadata.name in pins:
+            continue
         try:
-            pinned = claim.metadata.name in pins
-            missed = state.every_row if pinned else ~matcher.match(claim)
+            missed = ~matcher.match(claim)
         except SelectorError as error:
             state.fail(~done, selector_refused(claim, error))
             break
-        if not rules.provisions:
+        if rules.provisions:
+            to_provision.append((claim, storage_class, missed & ~done))
+        else:
             conflict |= missed
             done |= missed
-        elif missed.any():
-            conflict |= missed & ~provisionable(cluster.nodes, storage_class)
+    no_space = _judge_provisions(to_provision, cluster, conflict, rules)
     state.codes[conflict & (state.codes >= 0)] += BIND_CONFLICT
+    state.codes[no_space & (state.codes >= 0)] += NO_SPACE
+
+
+Provision = tuple[PersistentVolumeClaim, StorageClass, BoolColumn]
+"""A claim that is to be provisioned, and on which rows."""
+
+
+def _judge_provisions(
+    to_provision: list[Provision], cluster: Cluster, conflict: BoolColumn, rules: BindingRules
+) -> BoolColumn:
+    """Mark the rows where a claim can't be provisioned; return those that lack storage for one (bool[n_rows])."""
+    no_space = np.zeros_like(conflict)
+    for claim, storage_class, where in to_provision:
+        # The first claim that fails on a node tells the reason.
+        rows = where & ~conflict & ~no_space
+        if not rows.any():
+            continue
+        out = rows & ~provisionable(cluster.nodes, storage_class)
+        conflict |= out
+        if rules.capacities:
+            no_space |= rows & ~out & ~has_capacity(cluster, claim, storage_class)
+    return no_space
 
 
 def _pins(claims: PodClaims, rules: BindingRules) -> dict[str, str]:

@@ -4,7 +4,7 @@ import msgspec
 
 from berth.cluster.cluster import Cluster, Incoming
 from berth.objects.storage import ObjectReference, PersistentVolume, PersistentVolumeClaim
-from berth.plugins.volume_binding.claims import tell_apart
+from berth.plugins.volume_binding.claims import claim_names, tell_apart
 from berth.plugins.volume_binding.matching import VolumeMatcher, asked_storage
 from berth.plugins.volume_binding.reach import VolumeReach
 from berth.plugins.volume_binding.rules import SELECTED_NODE, BindingRules
@@ -18,7 +18,7 @@ def bindings(
     Upstream's ``AssumePodVolumes``: a volume that is taken names its claim, a claim to be provisioned names
     the node. Put into the cluster they count; the old ones put again take that back.
     """
-    claims = tell_apart(pod.namespace, pod.info.claims, cluster.objects, rules)
+    claims = tell_apart(pod.namespace, claim_names(pod, rules), cluster.objects, rules)
     matcher = VolumeMatcher(
         cluster.objects.persistent_volumes.all(), VolumeReach(cluster.nodes, rules), rules
     )

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from berth.cluster.cluster import Incoming
 from berth.cluster.objects import ClusterObjects
 from berth.objects.selectors import SelectorError
 from berth.objects.storage import (
@@ -15,6 +16,46 @@ from berth.objects.storage import (
 from berth.plugins.volume_binding.rules import SELECTED_NODE, BindingRules, SelectedNode
 
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
+
+
+def claim_names(pod: Incoming, rules: BindingRules) -> tuple[str, ...]:
+    """Return the names of a pod's claims in the order of its volumes."""
+    if not (rules.ephemeral and pod.info.has_ephemeral):
+        return pod.info.claims
+    names = []
+    for volume in pod.info.spec.volumes:
+        if volume.persistent_volume_claim:
+            names.append(volume.persistent_volume_claim.claim_name)
+        elif volume.ephemeral is not None:
+            names.append(f"{pod.name}-{volume.name}")
+    return tuple(names)
+
+
+def what_is_amiss(pod: Incoming, objects: ClusterObjects) -> str | None:
+    """Return what is wrong with the first claim that is missing, lost, going or another pod's (1.36)."""
+    for volume in pod.info.spec.volumes:
+        if volume.persistent_volume_claim:
+            name = volume.persistent_volume_claim.claim_name
+        elif volume.ephemeral is not None:
+            name = f"{pod.name}-{volume.name}"
+        else:
+            continue
+        claim = objects.persistent_volume_claims.get(pod.namespace, name)
+        if claim is None:
+            if volume.persistent_volume_claim:
+                return f'persistentvolumeclaim "{name}" not found'
+            waiting = "waiting for ephemeral volume controller to create the persistentvolumeclaim"
+            return f'{waiting} "{name}"'
+        if claim.status.phase == "Lost":
+            gone = claim.spec.volume_name
+            return f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{gone}"'
+        if claim.metadata.deletion_timestamp is not None:
+            return f'persistentvolumeclaim "{name}" is being deleted'
+        owner = claim.metadata.controller()
+        if not volume.persistent_volume_claim and (owner is None or owner.uid != pod.uid):
+            what = f"PVC {pod.namespace}/{name} was not created for pod {pod.namespace}/{pod.name}"
+            return f"{what} (pod is not owner)"
+    return None
 
 
 @dataclass(slots=True)

@@ -34,7 +34,8 @@ class VolumeMatcher:
         self._rules = rules
         self._by_class: dict[str, list[PersistentVolume]] = {}
         for volume in volumes:
-            self._by_class.setdefault(spec_class_of(volume), []).append(volume)
+            kept = storage_class_of(volume) if rules.kept_by_annotation else spec_class_of(volume)
+            self._by_class.setdefault(kept, []).append(volume)
         self._taken: dict[str, RowNumbers] = {}
         self._latest: list[tuple[PersistentVolume, RowNumbers]] = []
 
@@ -100,6 +101,10 @@ class VolumeMatcher:
                 continue
             if rules.volume_modes and (spec.volume_mode or FILESYSTEM) != (
                 claim.spec.volume_mode or FILESYSTEM
+            ):
+                continue
+            if rules.attributes_classes and (spec.volume_attributes_class_name or "") != (
+                claim.spec.volume_attributes_class_name or ""
             ):
                 continue
             if _names(volume, claim):

@@ -38,6 +38,19 @@ class BindingRules:
     sought_by_annotation : bool
         Whether a claim's old class annotation says which volumes are looked at (by the class of their
         spec), or its own spec does. Either way the classes of both, annotations first, must then be equal.
+    kept_by_annotation : bool
+        Whether volumes are looked at by the class of their old annotation, where they have one (1.36).
+    refuses : bool
+        Whether claims are looked at before any node is: a pod whose claims are amiss is turned away (1.36), and a
+        volume that is not there is a reason, not an error.
+    ephemeral : bool
+        Whether generic ephemeral volumes are known.
+    capacities : bool
+        Whether CSI drivers may say how much storage is left.
+    attributes_classes : bool
+        Whether claim and volume must agree on their VolumeAttributesClass.
+    node_conflict : str
+        The reason of nodes from which a bound volume can't be reached.
     """
 
     missing_claim: str = 'error getting PVC "{key}": could not find v1.PersistentVolumeClaim "{key}"'
@@ -50,6 +63,26 @@ class BindingRules:
     available_only: bool = True
     provisions: bool = True
     sought_by_annotation: bool = False
+    kept_by_annotation: bool = False
+    refuses: bool = False
+    ephemeral: bool = False
+    capacities: bool = False
+    attributes_classes: bool = False
+    node_conflict: str = "node(s) had volume node affinity conflict"
+
+    @classmethod
+    def of_1_36(cls) -> "BindingRules":
+        """Return 1.36's."""
+        return cls(
+            selected_node=SelectedNode.PINNED,
+            sought_by_annotation=True,
+            kept_by_annotation=True,
+            refuses=True,
+            ephemeral=True,
+            capacities=True,
+            attributes_classes=True,
+            node_conflict="node(s) didn't match PersistentVolume's node affinity",
+        )
 
     def pins(self, annotations: Mapping[str, str]) -> bool:
         """Tell whether a claim with such annotations will be provisioned on the node that it names."""
