@@ -1,6 +1,6 @@
 import pytest
 
-from berth.config.schedulers import configure, read_max_volumes
+from berth.config.schedulers import configure
 from berth.errors import InputError
 from berth.releases import RELEASES
 
@@ -10,7 +10,6 @@ from berth.releases import RELEASES
     [("", None), ("40", 40), ("+5", 5), ("0", None), ("-3", None), ("4x", None), ("1.5", None), (" 4", None)],
 )
 def test_the_volume_limit_is_read_as_upstream_reads_it(text: str, number: int | None) -> None:
-    assert read_max_volumes(text) == number
     _, options = configure(RELEASES["1.13"], max_pd_volumes=text)
     assert options.max_pd_volumes == number
 
