@@ -20,10 +20,22 @@ class WeightedScore:
 
 @dataclass(frozen=True, slots=True)
 class NamedFilter:
-    """A predicate under the name that a release gives it."""
+    """A predicate under the name that a release gives it.
+
+    Attributes
+    ----------
+    drops : bool
+        Nodes that fail it are left out before the others are asked: they count nowhere.
+    """
 
     name: str
     plugin: FilterPlugin[Any]
+    drops: bool = False
+
+
+def all_reasons(reasons: tuple[str, ...]) -> tuple[str, ...]:
+    """Tell everything."""
+    return reasons
 
 
 def _all_of_them(reasons: Reasons) -> Reasons:
@@ -36,6 +48,7 @@ class Profile:
 
     Attributes
     ----------
+<<<<<<< HEAD
     always_check_all : bool
         Whether a node's reasons are those of all filters that it fails, not only of the first.
     reported : callable
@@ -44,11 +57,22 @@ class Profile:
         Whether a pod one of whose claims is not there, or going, is not looked at.
     drops : FilterPlugin or None
         Nodes that fail it are left out before any filter is asked: they count nowhere.
+=======
+    asks_all : bool
+        Whether a node is asked every filter, also after one has failed.
+    reported : callable
+        Of a filter's reasons against a node, those that the pod is told.
+>>>>>>> refs/heads/legacy
     """
 
     filters: tuple[NamedFilter, ...]
     scores: tuple[WeightedScore, ...]
+<<<<<<< HEAD
     always_check_all: bool = False
     reported: Callable[[Reasons], Reasons] = _all_of_them
     checks_claims: bool = False
     drops: FilterPlugin[Any] | None = None
+=======
+    asks_all: bool = False
+    reported: Callable[[tuple[str, ...]], tuple[str, ...]] = all_reasons
+>>>>>>> refs/heads/legacy

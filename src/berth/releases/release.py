@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from berth.cluster.accounting import Accounting
+from berth.errors import InputError
 from berth.framework.plugin import FilterPlugin, ScorePlugin
-from berth.framework.profile import NamedFilter, Profile, WeightedScore
+from berth.framework.profile import NamedFilter, Profile, WeightedScore, all_reasons
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +76,6 @@ def _none(options: Options) -> frozenset[str]:
     return frozenset()
 
 
-def _all_of_them(reasons: Reasons) -> Reasons:
-    return reasons
-
-
 @dataclass(frozen=True, slots=True)
 class Release:
     """A Kubernetes release.
@@ -124,7 +121,7 @@ class Release:
     mandatory_filters: Names = _none
     providers: Mapping[str, Provider] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
-    reported: Callable[[Reasons], Reasons] = _all_of_them
+    reported: Callable[[Reasons], Reasons] = all_reasons
     checks_claims: bool = False
     drops: FilterPlugin[Any] | None = None
     asks_all: bool = False
@@ -143,3 +140,28 @@ class Release:
     def accounting_for(self, options: Options) -> Accounting:
         """Return how pods are counted with the options' feature gates."""
         return self.gated_accounting(options) if self.gated_accounting else self.accounting
+
+
+def default_profile(release: Release, options: Options, provider: str = "DefaultProvider") -> Profile:
+    """Put together what a release does by itself.
+
+    Raises
+    ------
+    InputError
+        The options are none that the release takes, or there is no such provider.
+    """
+    if provider != "DefaultProvider" and provider not in release.providers:
+        raise InputError("algorithmProvider", provider, f"one of {', '.join(release.providers)}")
+    chosen = release.providers.get(provider, Provider(release.default_filters, release.default_scores))
+    on = chosen.filters(options)
+    drops = (NamedFilter(release.drops.name, release.drops, drops=True),) if release.drops else ()
+    plugins = {
+        name: release.scores[name](options) for name in chosen.scores(options) if name in release.scores
+    }
+    weights = chosen.scores(options)
+    return Profile(
+        (*drops, *(NamedFilter(name, make(options)) for name, make in release.filters.items() if name in on)),
+        tuple(WeightedScore(name, plugin, weights[name]) for name, plugin in plugins.items() if plugin),
+        asks_all=release.asks_all,
+        reported=release.reported,
+    )

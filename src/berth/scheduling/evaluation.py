@@ -166,18 +166,34 @@ class Evaluation:
     def unschedulable(self) -> Unschedulable:
         """Count the reasons why no node fits."""
         counts: dict[str, int] = {}
+<<<<<<< HEAD
         n_nodes = len(self.cluster.nodes)
         if self.dropped is not None:
             n_nodes -= int((self.cluster.nodes.alive & self.dropped).sum())
         if self.before.rejection:
             return Unschedulable(n_nodes, counts, self.before.rejection)
         asked = self.asked()
+=======
+        looked_at = self.cluster.nodes.alive.copy()
+        for f, codes in zip(self.profile.filters, self.codes, strict=True):
+            if f.drops:
+                looked_at &= codes == FITS
+        n_nodes = int(looked_at.sum())
+        if self.before.rejection:
+            return Unschedulable(n_nodes, counts, self.before.rejection)
+        asked = self.before.asked(self.cluster.nodes) & looked_at
+>>>>>>> refs/heads/legacy
         n_left_out = n_nodes - int(asked.sum())
         if n_left_out:
             counts[self.before.left_out] = n_left_out
         failing = self.failing()
         for i, codes in enumerate(self.codes):
+<<<<<<< HEAD
             found, times = np.unique(codes[asked & failing[i]], return_counts=True)
+=======
+            failing = codes != FITS if self.profile.asks_all else first == i
+            found, times = np.unique(codes[asked & failing], return_counts=True)
+>>>>>>> refs/heads/legacy
             for code, n in zip(found.tolist(), times.tolist(), strict=True):
                 for reason in self.profile.reported(self.reasons(i, code)):
                     counts[reason] = counts.get(reason, 0) + n
