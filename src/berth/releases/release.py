@@ -93,6 +93,9 @@ class Release:
         Priority name to weight, likewise.
     gated_accounting : callable or None
         Makes the accounting where feature gates change it.
+    scores_lone_node : bool
+        Whether an error in scoring counts where a single node fits, which kube-scheduler takes unscored; the protocol
+        of 1.36 scores it all the same.
     refuses_empty : bool
         Whether a cluster without nodes is an error, and not a cluster of which none fits.
     mandatory_filters : callable
@@ -130,6 +133,7 @@ class Release:
     asks_all: bool = False
     gated_accounting: Callable[[Options], Accounting] | None = None
     refuses_empty: bool = True
+    scores_lone_node: bool = False
 
     def profile(self, options: Options) -> Profile:
         """Make the default profile: what is on by default, with its weights."""
