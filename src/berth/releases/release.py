@@ -89,6 +89,9 @@ class Release:
         Priority name to weight, likewise.
     gated_accounting : callable or None
         Makes the accounting where feature gates change it.
+    scores_lone_node : bool
+        Whether an error in scoring counts where a single node fits, which kube-scheduler takes unscored; the protocol
+        of 1.36 scores it all the same.
     refuses_empty : bool
         Whether a cluster without nodes is an error, and not a cluster of which none fits.
     mandatory_filters : callable
@@ -126,6 +129,7 @@ class Release:
     asks_all: bool = False
     gated_accounting: Callable[[Options], Accounting] | None = None
     refuses_empty: bool = True
+    scores_lone_node: bool = False
 
     def accounting_for(self, options: Options) -> Accounting:
         """Return how pods are counted with the options' feature gates."""
