@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draw random cases and compare Berth's answers with a real kube-scheduler's, key by key.
 
-    python -m conformance.compare --release 1.13 --seed 7 --count 1000 [--features taints,ports]
+    python -m conformance.compare --release 1.13 --seed 7 --count 1000 [--features taints,ports] [--odd]
 
 Builds the oracle of the release with Go where it is not built yet (into the user's cache folder). Exits with 1 if any
 answer differs, and says which keys did, how often, and one example each.
@@ -37,9 +37,9 @@ def oracle(release: str) -> Path:
     return program
 
 
-def draw(release: str, seed: int, count: int, features: str | None) -> bytes:
+def draw(release: str, seed: int, count: int, features: str | None, *, odd: bool = False) -> bytes:
     """Return random cases, one a line."""
-    more = ["--features", features] if features else []
+    more = (["--features", features] if features else []) + (["--odd"] if odd else [])
     command = [
         sys.executable,
         str(HERE / "cases.py"),
@@ -114,8 +114,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=500)
     parser.add_argument("--features", help="comma-separated, as cases.py takes them")
+    parser.add_argument("--odd", action="store_true", help="with rarer things (oddities.py)")
     args = parser.parse_args()
-    cases = draw(args.release, args.seed, args.count, args.features)
+    cases = draw(args.release, args.seed, args.count, args.features, odd=args.odd)
     done = subprocess.run([str(oracle(args.release))], input=cases, capture_output=True, check=True)
     comparison, release, seconds = Comparison(), RELEASES[args.release], 0.0
     for line, wanted in zip(cases.splitlines(), done.stdout.splitlines(), strict=True):

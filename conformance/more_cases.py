@@ -9,9 +9,15 @@ import random
 from typing import Any
 
 FEATURES = (
-    "odd_storage", "capacities", "migration", "attachments", "ephemeral", "read_write_once_pod", "spread_more",
+    "odd_storage",
+    "capacities",
+    "migration",
+    "attachments",
+    "ephemeral",
+    "read_write_once_pod",
+    "spread_more",
     "service_more",
-)  # fmt: skip
+)
 Json = dict[str, Any]
 EBS, PD, OTHER = "ebs.csi.aws.com", "pd.csi.storage.gke.io", "a.rather.long.name.of.a.driver.example.com"
 DRIVERS = (EBS, PD, "disk.csi.azure.com", "cinder.csi.openstack.org", OTHER)

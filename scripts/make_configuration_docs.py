@@ -21,7 +21,7 @@ module:
   roundInterval: 2s
   addWeights:
     LeastRequestedPriority: 3   # the others keep their defaults
-    ImageLocalityPriority: 1    # off unless it has a weight
+    MostRequestedPriority: 1    # off unless it has a weight
 forecast:
   file: forecasts.csv
 ```

@@ -1,6 +1,5 @@
 """``berth serve`` as a process: what it prints, what it refuses, how it ends."""
 
-import os
 import re
 import shlex
 import signal
@@ -15,16 +14,18 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.service.worlds import own_environment
+
 PATIENCE = 30.0  # s
 
 
 @contextmanager
-def serving(folder: Path, *options: str, **environment: str) -> Iterator["subprocess.Popen[str]"]:
+def serving(folder: Path, *options: str) -> Iterator["subprocess.Popen[str]"]:
     command = [sys.executable, "-c", "from berth.cli import main; main()", "serve", "--port", "0", *options]
     process = subprocess.Popen(
         command,
         cwd=folder,
-        env=os.environ | environment,
+        env=own_environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -64,6 +64,7 @@ def test_a_record_and_a_decoded_pod_have_the_same_ids(given_pods: list[dict[str,
             from_bytes.labels_id,
             from_bytes.spec_id,
             from_bytes.owner_id,
+            from_bytes.node_name_id,
         )
 
 

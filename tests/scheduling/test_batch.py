@@ -66,7 +66,7 @@ def can_batch(cluster: Cluster, pod: Pod) -> bool:
     return Batch.of(Evaluation(PROFILE, cluster.incoming(pod), cluster)) is not None
 
 
-@settings(max_examples=120)
+@settings(max_examples=80)
 @given(
     cluster=clusters(), pod=pods, n=st.integers(2, 40), rule=st.sampled_from(RULES), counter=st.integers(0, 5)
 )

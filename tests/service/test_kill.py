@@ -1,6 +1,6 @@
 """The real ``berth serve`` is killed at random; every list that it acknowledged is carried out exactly once.
 
-Seeded by ``BERTH_TEST_SEED``, 7 by default: the moments of the kills and what is asked for.
+Seeded by ``KILL_TEST_SEED``, 7 by default: the moments of the kills and what is asked for.
 """
 
 import os
@@ -23,9 +23,9 @@ from berth.cluster.cluster import Cluster
 from berth.sources.writer import load_objects, write_snapshot
 from berth.store.sqlite import SqliteStore
 from tests.builders import a_cluster, a_deployment, a_node, a_pod, a_service, replica_set_of
-from tests.service.worlds import adding, removing
+from tests.service.worlds import adding, own_environment, removing
 
-SEED = int(os.environ.get("BERTH_TEST_SEED", "7"))
+SEED = int(os.environ.get("KILL_TEST_SEED", "7"))
 N_KILLS = 20
 N_CLIENTS = 2
 N_PODS = 400
@@ -64,7 +64,7 @@ class Served:
     @contextmanager
     def process(self) -> Iterator["subprocess.Popen[bytes]"]:
         options = ["--snapshot", str(self.snapshot), "--store", str(self.store), "--port", str(self.port)]
-        environment = os.environ | {"BERTH_MODULE_ROUND_INTERVAL": "20ms"}
+        environment = own_environment() | {"BERTH_MODULE_ROUND_INTERVAL": "20ms"}
         with self.log.open("ab") as log:
             process = subprocess.Popen([*COMMAND, *options], stdout=log, stderr=log, env=environment)
         try:

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from pydantic import BaseModel
 
 from berth.cluster.cluster import Cluster
+from berth.service import schemas
 from berth.service.page import render
 from berth.service.suggestion import curl_line
 from tests.builders import a_cluster, a_node, a_service
@@ -138,3 +140,22 @@ def test_openapi_describes_bodies_and_refusals(client: Client, path: str) -> Non
     ]
     assert {"200", "400", "404", "413", "503"} <= set(operation["responses"])
     assert "HTTPValidationError" not in described["components"]["schemas"]
+
+
+def test_answers_are_as_openapi_describes_them(client: Client) -> None:
+    body = {"podList": [adding("2"), removing("3")]}
+    planned = client.post("/plan", json=body).json()
+    accepted = client.schedule(*body["podList"]).json()
+    request = client.ended(accepted["requestId"])
+    described: list[tuple[type[BaseModel], Any]] = [
+        (schemas.PlanAnswer, planned),
+        (schemas.Accepted, accepted),
+        (schemas.RequestAnswer, request),
+        (schemas.RoundList, client.get("/rounds").json()),
+        (schemas.RoundAnswer, client.get("/rounds/1").json()),
+        (schemas.NodeList, client.get("/nodes").json()),
+        (schemas.Health, client.get("/readyz").json()),
+        (schemas.Refused, client.schedule(adding("0")).json()),
+    ]
+    for model, answer in described:
+        assert model.model_validate(answer).model_dump() == answer

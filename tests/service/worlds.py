@@ -1,5 +1,6 @@
 """Services to test, in a line each: on a small shop, with a store in a folder."""
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -145,6 +146,11 @@ def until(found: Callable[[], Any]) -> Any:
         assert time.monotonic() < deadline, "it took too long"
         time.sleep(0.005)
     return answer
+
+
+def own_environment() -> dict[str, str]:
+    """The environment for a process of ours: without settings that somebody has for theirs."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("BERTH_")}
 
 
 def adding(number: object = "1", service: str = "shop/web", **more: object) -> dict[str, Any]:

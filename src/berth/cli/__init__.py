@@ -8,6 +8,7 @@ import typer
 from berth.cli.answer import answer
 from berth.cli.bench import bench
 from berth.cli.config import config
+from berth.cli.diff import diff
 from berth.cli.errors import BerthGroup
 from berth.cli.plan import OrderedCommand, plan
 from berth.cli.serve import serve
@@ -18,6 +19,7 @@ app = typer.Typer(name="berth", cls=BerthGroup, no_args_is_help=True, rich_marku
 app.command()(serve)
 app.command()(answer)
 app.command(cls=OrderedCommand)(plan)
+app.command()(diff)
 app.command()(snapshot)
 app.command()(config)
 app.command()(bench)

@@ -71,7 +71,7 @@ def _write_table(results: "list[Result]") -> None:
     from berth.cli.tables import Table, plain_lines
     from berth.sim.benchmarks import machine
 
-    columns = ("workload", "nodes", "existing", "pods", "ms", "pods/s", "µs/pod", "cpu ms", "peak MB")
+    columns = ("workload", "nodes", "existing", "pods", "ms", "pods/s", "us/pod", "cpu ms", "peak MB")
     rows: list[tuple[str, ...]] = [
         (
             r.workload,

@@ -53,12 +53,11 @@ class ModernAccounting:
 
     def nonzero(self, spec: PodSpec) -> tuple[int, int]:
         """Count defaults for silent containers; in a pod with resources of its own, only for what nobody asks for."""
-        total = self._requests(spec, {}, with_status=True, pod_level=self.pod_level)
         defaults = _DEFAULTS
         if self.pod_level and _pod_requests(spec):
-            defaults = {name: amount for name, amount in _DEFAULTS.items() if name not in total}
-        if defaults:
-            total = self._requests(spec, defaults, with_status=True, pod_level=self.pod_level)
+            asked = self._requests(spec, {}, with_status=True, pod_level=True)
+            defaults = {name: amount for name, amount in _DEFAULTS.items() if name not in asked}
+        total = self._requests(spec, defaults, with_status=True, pod_level=self.pod_level)
         return milli_value_of_nano(total.get(CPU, 0)), value_of_nano(total.get(MEMORY, 0))
 
     def scored(self, spec: PodSpec) -> Amounts:

@@ -16,6 +16,8 @@ from berth.objects.workloads import Workload
 
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH = 5
+_MAX_BASE_LENGTH = 58
+"""With the suffix 63, as in Kubernetes: a pod's name is its hostname."""
 _RUNNING, _PENDING = 2, 1
 
 
@@ -94,6 +96,10 @@ def _create(cluster: Cluster, added: Added, name: str, seed: str, now: int) -> N
         labels = cluster.label_sets.get(labels_id) | {POD_NAME_LABEL: name}
         labels_id = cluster.labels_id(msgspec.json.encode(labels))
     cluster.forget(added.pod)
+    namesake = cluster.pods.find(values.namespace_id, name)
+    if namesake != NONE and cluster.pods.get(namesake).terminating:
+        # A StatefulSet's pod comes once the one that had its ordinal has gone.
+        cluster.remove_pod(namesake)
     cluster.add_pod(
         replace(
             values,
@@ -130,7 +136,7 @@ def _new_name(cluster: Cluster, pattern: Pattern, namespace_id: int, seed: str) 
     while True:
         digest = _digest(f"{pattern.base_name}/{seed}/{attempt}")
         suffix = "".join(_SUFFIX_LETTERS[byte % len(_SUFFIX_LETTERS)] for byte in digest[:_SUFFIX_LENGTH])
-        name = f"{pattern.base_name}-{suffix}"
+        name = f"{pattern.base_name}-"[:_MAX_BASE_LENGTH] + suffix
         if cluster.pods.find(namespace_id, name) < 0:
             return name
         attempt += 1

@@ -42,9 +42,17 @@ class Planner:
         self._n_without_forecast = int((alive & ~forecast.known).sum())
 
     def decide(self, changes: Sequence[Change], on_progress: Progress | None = None) -> Round:
-        """Decide a round. The cluster then stands as if it were applied: apply it or undo it."""
+        """Decide a round. The cluster then stands as if it were applied: apply it or undo it.
+
+        A round that is broken off (``on_progress`` raises) is taken back.
+        """
+        counter = self.ties.counter
         decided = Round(self.cluster, self.rules, self.ties, self._evaluations, self.profiles)
-        decided.decide(changes, on_progress)
+        try:
+            decided.decide(changes, on_progress)
+        except BaseException:
+            self.undo(decided, counter)
+            raise
         return decided
 
     def undo(self, decided: Round, counter: int) -> None:

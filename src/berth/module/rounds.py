@@ -179,9 +179,13 @@ class Round:
         made = tuple(c for c in claims if shelf.get(c.metadata.namespace, c.metadata.name) is None)
         for claim in made:
             self.cluster.put(claim)
-        if not self._place(change, pattern, pod, 1, made):
-            for claim in made:
-                self.cluster.remove(claim)
+        is_made = False
+        try:
+            is_made = self._place(change, pattern, pod, 1, made)
+        finally:
+            if not is_made:
+                for claim in made:
+                    self.cluster.remove(claim)
 
     def _place(
         self,

@@ -114,12 +114,17 @@ def resolve_workload(
 
     Raises
     ------
+    NotFoundError
+        The workload that the request names is not there.
     ServiceError
         All that its pods belong to is of another kind, such as a DaemonSet.
     """
     namespace = service.metadata.namespace
     if override is not None:
-        return find_workload(cluster, namespace, override)
+        workload = find_workload(cluster, namespace, override)
+        if workload is None:
+            raise NotFoundError(f"there is no {override} in namespace {namespace}")
+        return workload
     telling = np.flatnonzero(members(cluster, service).telling)
     if len(telling) == 0:
         return _preferred(_selected_by_template(cluster, service))

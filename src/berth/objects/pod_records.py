@@ -85,6 +85,7 @@ class SpecSlice(_Slice):
     preemption_policy: msgspec.Raw = _ABSENT
     scheduling_gates: msgspec.Raw = _ABSENT
     resource_claims: msgspec.Raw = _ABSENT
+    scheduling_group: msgspec.Raw = _ABSENT
     resizing: ResizingSlice | None = None
 
 

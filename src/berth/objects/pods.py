@@ -285,6 +285,7 @@ class PodSpec(KubernetesStruct, frozen=True):
     preemption_policy: str | None = None
     scheduling_gates: tuple[SchedulingGate, ...] = ()
     resource_claims: tuple[PodResourceClaim, ...] = ()
+    scheduling_group: dict[str, object] | None = None
     resizing: Resizing | None = None
 
 

@@ -21,9 +21,11 @@ OUT_OF_DISK = "node(s) were out of disk space"
 NETWORK_UNAVAILABLE = "node(s) had unavailable network"
 UNSCHEDULABLE = "node(s) were unschedulable"
 
-_REASONS = (NOT_READY, OUT_OF_DISK, NETWORK_UNAVAILABLE, UNSCHEDULABLE)
-_HEALTHY = {"Ready": ("True", 0), "OutOfDisk": ("False", 1), "NetworkUnavailable": ("False", 2)}
-_UNSCHEDULABLE_BIT = 3
+_HEALTHY = {
+    "Ready": ("True", NOT_READY),
+    "OutOfDisk": ("False", OUT_OF_DISK),
+    "NetworkUnavailable": ("False", NETWORK_UNAVAILABLE),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,25 +39,26 @@ class CheckNodeCondition(FilterPlugin[Cluster]):
 
     def filter(self, state: Cluster, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
         nodes = state.nodes
-        sets = nodes.condition_sets.items
-        codes = by_interned(nodes.conditions_id[rows], len(sets), lambda i: _blocking_bits(sets[i]))
-        codes |= nodes.unschedulable[rows].astype(np.int64) << _UNSCHEDULABLE_BIT
-        return codes
+        sets, ids, cordoned = nodes.condition_sets.items, nodes.conditions_id[rows], nodes.unschedulable[rows]
+        blocked = by_interned(ids, len(sets), lambda i: bool(_blocking(sets[i]))) + cordoned
+        return np.where(blocked > 0, (ids.astype(np.int64) << 1 | cordoned) + 1, FITS)
 
     def reasons(self, state: Cluster, code: int) -> tuple[str, ...]:
-        return tuple(reason for bit, reason in enumerate(_REASONS) if code >> bit & 1)
+        conditions_id, cordoned = divmod(code - 1, 2)
+        found = _blocking(state.nodes.condition_sets.items[conditions_id])
+        return (*found, UNSCHEDULABLE) if cordoned else found
 
     def batch(self, state: Cluster, feasible: NDArray[np.bool_]) -> BatchKind:
         return BatchKind.CONSTANT
 
 
-def _blocking_bits(conditions: tuple[NodeCondition, ...]) -> int:
-    bits = 0
-    for condition in conditions:
-        healthy, bit = _HEALTHY.get(condition.type, (condition.status, 0))
-        if condition.status != healthy:
-            bits |= 1 << bit
-    return bits
+def _blocking(conditions: tuple[NodeCondition, ...]) -> tuple[str, ...]:
+    """Return a reason for each condition that keeps pods away, in the node's order; one given twice counts twice."""
+    return tuple(
+        _HEALTHY[condition.type][1]
+        for condition in conditions
+        if condition.type in _HEALTHY and condition.status != _HEALTHY[condition.type][0]
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,10 @@ class _AvoidPods(_AvoidStruct):
 
 
 def controllers_avoided(annotation: str) -> frozenset[tuple[str, str]]:
-    """Return kind and uid of the controllers that an annotation names; none if it can't be read."""
+    """Return kind and uid of the controllers that an annotation names; none if it can't be read.
+
+    An entry without a controller names none. (The releases crash over it.)
+    """
     if not annotation:
         return frozenset()
     try:

@@ -42,27 +42,17 @@ def most_allocated(requested: IntColumn, allocatable: IntColumn, maximum: int) -
 
 @dataclass(frozen=True, slots=True)
 class CapacityRatio:
-    """Scores the used share by a function given by points (share in percent, score); straight lines join them."""
+    """Scores the used share by a table of the scores of 0 to 100 percent."""
 
-    points: tuple[tuple[int, int], ...]
+    table: tuple[int, ...]
 
     def __call__(self, requested: IntColumn, allocatable: IntColumn, maximum: int) -> IntColumn:
         """Score the used share; overfull counts as full."""
         full = np.full_like(requested, 100)
         usable = (allocatable > 0) & (requested <= allocatable)
         np.floor_divide(requested * 100, allocatable, out=full, where=usable)
-        table = np.array([self._at(percent) for percent in range(101)], dtype=np.int64)
-        return table[full]
-
-    def _at(self, percent: int) -> int:
-        before = self.points[0]
-        for point in self.points:
-            if percent <= point[0]:
-                rise, run = (point[1] - before[1]) * (percent - before[0]), max(1, point[0] - before[0])
-                # Towards zero, as Go divides.
-                return before[1] + (rise // run if rise >= 0 else -(-rise // run))
-            before = point
-        return before[1]
+        score: IntColumn = np.array(self.table, dtype=np.int64)[full]
+        return score
 
 
 @dataclass(frozen=True, slots=True)

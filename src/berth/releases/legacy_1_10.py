@@ -37,7 +37,6 @@ from berth.releases.legacy_common import (
     is_on,
     label_preference,
     label_presence,
-    missing_claim,
     resource_scores,
     service_anti_affinity,
     spread_scores,
@@ -133,5 +132,5 @@ RELEASE_1_10 = Release(
     mandatory_filters=_mandatory,
     providers=cluster_autoscaler(Provider(_filters, _scores)),
     aliases=ALIASES,
-    refuses=missing_claim,
+    checks_claims=True,
 )

@@ -36,7 +36,6 @@ from berth.releases.legacy_common import (
     is_on,
     label_preference,
     label_presence,
-    missing_claim,
     resource_scores,
     service_anti_affinity,
     spread_scores,
@@ -155,6 +154,6 @@ RELEASE_1_17 = Release(
     mandatory_filters=_mandatory,
     providers=cluster_autoscaler(Provider(_filters, _scores)),
     aliases=ALIASES,
-    refuses=missing_claim,
+    checks_claims=True,
     reported=one_reason,
 )

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from berth.cluster.cluster import Cluster, Incoming
 from berth.errors import InputError
 from berth.framework.compose import AllOf
 from berth.framework.plugin import ScorePlugin
@@ -40,17 +39,6 @@ DEFAULT_WEIGHTS: Mapping[str, int] = {
     "TaintTolerationPriority": 1,
 }
 """The seven priorities that are on by default in every release from 1.7 to 1.17."""
-
-
-def missing_claim(pod: Incoming, cluster: Cluster) -> str | None:
-    """Tell which of the pod's claims is not there, or going: since 1.9 such a pod is not looked at."""
-    for name in pod.info.claims:
-        claim = cluster.objects.persistent_volume_claims.get(pod.namespace, name)
-        if claim is None:
-            return f'persistentvolumeclaim "{name}" not found'
-        if claim.metadata.deletion_timestamp is not None:
-            return f'persistentvolumeclaim "{name}" is being deleted'
-    return None
 
 
 def is_on(options: Options, gate: str, default: bool) -> bool:

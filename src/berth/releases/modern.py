@@ -6,7 +6,6 @@ Source: ``pkg/scheduler/apis/config/v1/default_plugins.go`` and ``pkg/features/k
 from collections.abc import Mapping
 
 from berth.cluster.modern_accounting import ModernAccounting
-from berth.plugins.dynamic_resources import DynamicResources, DynamicResourcesScore
 from berth.plugins.image_locality import ImageLocality
 from berth.plugins.inter_pod_affinity import InterPodAffinityPriority, MatchInterPodAffinity, Rules
 from berth.plugins.inter_pod_affinity.scoring import Unreadable
@@ -26,7 +25,9 @@ from berth.plugins.node_resources_score import (
 )
 from berth.plugins.node_unschedulable import NodeUnschedulable
 from berth.plugins.pod_topology_spread import SpreadFilter, SpreadScore
+from berth.plugins.requested_to_capacity_ratio import table_of
 from berth.plugins.taint_toleration import PreferToleratedTaints, TolerateTaints
+from berth.plugins.unsupported import DYNAMIC_RESOURCES, GANG_SCHEDULING, DynamicResourcesScore
 from berth.plugins.volume_binding import BindingRules, VolumeBinding, VolumeBindingScore
 from berth.plugins.volume_zone import VolumeZone
 from berth.releases.counted_volumes import volume_limits_1_36
@@ -72,8 +73,10 @@ def _filters() -> dict[str, FilterFactory]:
         "VolumeZone": lambda options: VolumeZone(unbound="PersistentVolume had no name", refuses=True),
         "PodTopologySpread": lambda options: SpreadFilter(),
         "InterPodAffinity": lambda options: MatchInterPodAffinity(Rules.TODAY),
-        "DynamicResources": lambda options: DynamicResources(),
+        "DynamicResources": lambda options: DYNAMIC_RESOURCES,
         "NodeDeclaredFeatures": lambda options: NodeDeclaredFeatures(gate(options, "NodeDeclaredFeatures")),
+        # No filter upstream; a pod that has a group comes from a cluster where the gate is on.
+        "GangScheduling": lambda options: GANG_SCHEDULING,
     }
 
 
@@ -105,9 +108,11 @@ def _requested_to_capacity_ratio(options: Options) -> ResourcesScore | None:
     if options.ratio is None:
         return None
     # Scores of the shape go to 10.
-    points = tuple((point.utilization, point.score * (MAXIMUM // 10)) for point in options.ratio.points)
+    points = [(point.utilization, point.score * (MAXIMUM // 10)) for point in options.ratio.points]
     resources = tuple((name, weight or 1) for name, weight in options.ratio.resources)
-    return ResourcesScore(CapacityRatio(points), MAXIMUM, resources or CPU_AND_MEMORY, ratio=True)
+    return ResourcesScore(
+        CapacityRatio(table_of(points, MAXIMUM)), MAXIMUM, resources or CPU_AND_MEMORY, ratio=True
+    )
 
 
 _WEIGHTS = {

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from berth.cluster.accounting import Accounting
-from berth.cluster.cluster import Cluster, Incoming
 from berth.framework.plugin import FilterPlugin, ScorePlugin
+from berth.framework.profile import all_reasons
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +75,6 @@ def _none(options: Options) -> frozenset[str]:
     return frozenset()
 
 
-def _nothing(pod: Incoming, cluster: Cluster) -> None:
-    return None
-
-
-def _all_of_them(reasons: Reasons) -> Reasons:
-    return reasons
-
-
 @dataclass(frozen=True, slots=True)
 class Release:
     """A Kubernetes release.
@@ -107,12 +99,14 @@ class Release:
         Old names of predicates.
     reported : callable
         Of a predicate's reasons against a node, those that the pod is told.
-    refuses : callable
-        Why a pod is not looked at, whatever the nodes; None if it is.
+    checks_claims : bool
+        Whether a pod is not looked at, whatever the nodes, unless its claims are there to stay (since 1.9).
     drops : FilterPlugin or None
         Nodes that fail it are left out before any predicate is asked: they count nowhere.
     asks_all : bool
         Whether a node is asked every predicate, also after one has failed.
+    gated_accounting : callable or None
+        Makes the accounting where feature gates change it.
     """
 
     name: str
@@ -126,8 +120,8 @@ class Release:
     mandatory_filters: Names = _none
     providers: Mapping[str, Provider] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
-    reported: Callable[[Reasons], Reasons] = _all_of_them
-    refuses: Callable[[Incoming, Cluster], str | None] = _nothing
+    reported: Callable[[Reasons], Reasons] = all_reasons
+    checks_claims: bool = False
     drops: FilterPlugin[Any] | None = None
     asks_all: bool = False
     gated_accounting: Callable[[Options], Accounting] | None = None

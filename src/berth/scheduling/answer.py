@@ -10,9 +10,8 @@ from berth.cluster.cluster import Cluster, Incoming
 from berth.framework.plugin import FITS, FilterPlugin, ScorePlugin
 from berth.framework.prefilter import EVERY_NODE, PreFiltered, prefilter
 from berth.releases.release import Options, Release
-from berth.scheduling.evaluation import Unschedulable
-
-NO_NODES = "no nodes available to schedule pods"
+from berth.scheduling.basic_checks import refuse_claims
+from berth.scheduling.evaluation import NO_NODES, Unschedulable
 
 Reasons = dict[str, list[str]]
 
@@ -61,7 +60,7 @@ def answer(release: Release, cluster: Cluster, pod: Incoming, options: Options) 
     answered: dict[str, Any] = {
         "predicates": {name: _in_words(name, verdict, cluster, rows) for name, verdict in verdicts.items()}
     }
-    error = release.refuses(pod, cluster)
+    error = refuse_claims(pod, cluster) if release.checks_claims else None
     if not rows and not release.refuses_empty:
         return answered | {"message": NO_NODES}
     if not rows:
@@ -139,18 +138,21 @@ def _scores(
     total = np.zeros(len(rows), dtype=np.int64)
     priorities: dict[str, Any] = {}
     columns: dict[ScorePlugin[Any], IntColumn | str] = {}
+    error: str | None = None
     for name, plugin in scores.items():
         if plugin not in columns:
             columns[plugin] = _score(plugin, pod, cluster, rows)
         column = columns[plugin]
         if isinstance(column, str):
             priorities[name] = {"error": column}
-            if name in weights:
-                return {"error": column}
+            error = error or (column if name in weights else None)
             continue
         if name in weights:
             total += weights[name] * column
         priorities[name] = dict(zip(names, column.tolist(), strict=True))
+    if error is not None:
+        # The only node is taken without a look at its score.
+        return {"priorities": priorities, "best": names} if len(names) == 1 else {"error": error}
     totals: list[int] = total.tolist()
     highest = max(totals)
     return {

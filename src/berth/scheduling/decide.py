@@ -3,7 +3,9 @@
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
+from berth.cluster.arrays import IntColumn
 from berth.scheduling.evaluation import Evaluation
 from berth.scheduling.ties import TieBreaker
 
@@ -40,10 +42,7 @@ def decide(evaluation: Evaluation, ties: TieBreaker) -> Decision:
     if failure is not None:
         return failure
     rows = np.flatnonzero(evaluation.fits)
-    scores = evaluation.normalized(rows)
-    total = np.zeros(len(rows), dtype=np.int64)
-    for weighted, column in zip(evaluation.profile.scores, scores, strict=True):
-        total += weighted.weight * column
+    scores, total = weigh(evaluation, rows)
     best = total.max()
     tied = np.flatnonzero(total == best)
     row = ties.take(rows[tied], evaluation.cluster.nodes.rank)
@@ -54,6 +53,15 @@ def decide(evaluation: Evaluation, ties: TieBreaker) -> Decision:
         scores={w.name: int(column[at]) for w, column in zip(evaluation.profile.scores, scores, strict=True)},
         n_feasible=len(rows),
     )
+
+
+def weigh(evaluation: Evaluation, rows: NDArray[np.intp]) -> tuple[list[IntColumn], IntColumn]:
+    """Return each priority's scores of the feasible rows, and their weighted totals (int64[n])."""
+    scores = evaluation.normalized(rows)
+    total = np.zeros(len(rows), dtype=np.int64)
+    for weighted, column in zip(evaluation.profile.scores, scores, strict=True):
+        total += weighted.weight * column
+    return scores, total
 
 
 def failed(evaluation: Evaluation) -> Decision | None:

@@ -11,6 +11,9 @@ from berth.cluster.cluster import Cluster, Incoming
 from berth.framework.plugin import FITS
 from berth.framework.prefilter import EVERY_NODE, PreFiltered, prefilter
 from berth.framework.profile import Profile
+from berth.scheduling.basic_checks import refuse_claims
+
+NO_NODES = "no nodes available to schedule pods"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +23,7 @@ class Unschedulable:
     Attributes
     ----------
     reasons : dict of reason to int
-        How many nodes each reason concerns, of the first filter that each node fails.
+        How many nodes each reason concerns: of the first filter that each node fails, or of all if the profile says so.
     rejection : tuple of str
         Why the pod was turned away before any node was looked at, if it was (1.36).
     """
@@ -43,6 +46,8 @@ class Evaluation:
     ----------
     before : PreFiltered
         What the filters say before any node is looked at.
+    dropped : bool[n_rows] or None
+        The nodes that the profile leaves out before any filter is asked.
     """
 
     def __init__(self, profile: Profile, pod: Incoming, cluster: Cluster) -> None:
@@ -54,6 +59,7 @@ class Evaluation:
         self.codes: list[IntColumn] = []
         self.raw: list[IntColumn] = []
         self.before: PreFiltered = EVERY_NODE
+        self.dropped: BoolColumn | None = None
         self.fits: BoolColumn
         self.version = -1
         self.evaluate()
@@ -72,6 +78,7 @@ class Evaluation:
             for s, state in zip(self.profile.scores, self.score_states, strict=True)
         ]
         self.before = self._prefilter()
+        self.dropped = self._drop()
         self._combine(ALL_ROWS)
         self.version = cluster.log.version
 
@@ -99,7 +106,10 @@ class Evaluation:
                 rows = ALL_ROWS
             self.raw[i][rows] = s.plugin.score(self.score_states[i], rows)
         before, self.before = self.before, self._prefilter()
-        self._combine(np.flatnonzero(touched) if self.before == before else ALL_ROWS)
+        moved = self.before != before
+        if changes.nodes and self.dropped is not None:
+            self.dropped, moved = self._drop(), True
+        self._combine(ALL_ROWS if moved else np.flatnonzero(touched))
         self.version = log.version
 
     def normalized(self, rows: NDArray[np.intp]) -> list[IntColumn]:
@@ -117,19 +127,37 @@ class Evaluation:
             first[self.codes[i] != FITS] = i
         return first
 
+    def failing(self) -> list[BoolColumn]:
+        """Return for every filter the rows whose failure gives a reason: where none before it has failed, or all."""
+        if self.profile.always_check_all:
+            return [codes != FITS for codes in self.codes]
+        first = self.first_failures()
+        return [first == i for i in range(len(self.codes))]
+
     def error(self) -> str | None:
         """Return the text of the first error, of the filters or that a node meets on its way through them."""
-        if self.before.error is not None:
-            return self.before.error
+        refused = refuse_claims(self.pod, self.cluster) if self.profile.checks_claims else None
+        error = refused or self.before.error
+        if error is not None:
+            return error
+        if self.dropped is not None and not (self.cluster.nodes.alive & ~self.dropped).any():
+            return NO_NODES
         if not any((codes < 0).any() for codes in self.codes):
             return None
-        first = self.first_failures()
-        asked = self.before.asked(self.cluster.nodes)
+        failing = self.failing()
+        asked = self.asked()
         for row in np.argsort(self.cluster.nodes.rank):
-            i = int(first[row])
-            if asked[row] and i < len(self.codes) and self.codes[i][row] < 0:
-                return self.reasons(i, int(self.codes[i][row]))[0]
+            if not asked[row]:
+                continue
+            for i, codes in enumerate(self.codes):
+                if failing[i][row] and codes[row] < 0:
+                    return self.reasons(i, int(codes[row]))[0]
         return None
+
+    def asked(self) -> BoolColumn:
+        """Tell which rows the filters are asked about (bool[n_rows])."""
+        asked = self.before.asked(self.cluster.nodes)
+        return asked if self.dropped is None else asked & ~self.dropped
 
     def reasons(self, i: int, code: int) -> tuple[str, ...]:
         """Return the reasons behind a code of the profile's filter ``i``."""
@@ -139,17 +167,19 @@ class Evaluation:
         """Count the reasons why no node fits."""
         counts: dict[str, int] = {}
         n_nodes = len(self.cluster.nodes)
+        if self.dropped is not None:
+            n_nodes -= int((self.cluster.nodes.alive & self.dropped).sum())
         if self.before.rejection:
             return Unschedulable(n_nodes, counts, self.before.rejection)
-        asked = self.before.asked(self.cluster.nodes)
+        asked = self.asked()
         n_left_out = n_nodes - int(asked.sum())
         if n_left_out:
             counts[self.before.left_out] = n_left_out
-        first = self.first_failures()
+        failing = self.failing()
         for i, codes in enumerate(self.codes):
-            found, times = np.unique(codes[asked & (first == i)], return_counts=True)
+            found, times = np.unique(codes[asked & failing[i]], return_counts=True)
             for code, n in zip(found.tolist(), times.tolist(), strict=True):
-                for reason in self.reasons(i, code):
+                for reason in self.profile.reported(self.reasons(i, code)):
                     counts[reason] = counts.get(reason, 0) + n
         return Unschedulable(n_nodes, counts)
 
@@ -157,8 +187,15 @@ class Evaluation:
         named = zip(self.profile.filters, self.filter_states, strict=True)
         return prefilter((f.name, f.plugin, state) for f, state in named)
 
+    def _drop(self) -> BoolColumn | None:
+        plugin = self.profile.drops
+        if plugin is None:
+            return None
+        dropped: BoolColumn = plugin.filter(plugin.prepare(self.pod, self.cluster), ALL_ROWS) != FITS
+        return dropped
+
     def _combine(self, rows: Rows) -> None:
-        asked = self.before.asked(self.cluster.nodes)
+        asked = self.asked()
         if isinstance(rows, slice):
             self.fits = asked.copy()
         else:

@@ -1,7 +1,8 @@
 """The HTTP application: ``POST /schedulePod`` and ``POST /plan``; what is read is in `reading`."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 from urllib.parse import urlsplit
@@ -101,6 +102,10 @@ def _add_posts(app: FastAPI, service: Service) -> None:
         return await _post(request, limit, service.plan)
 
 
+_DISCARDED_LIMITS = 8
+_DISCARD_SECONDS = 2.0
+
+
 async def _post(request: Request, limit: int, answer: Callable[[bytes], Answer]) -> Response:
     """Read a body and answer it in a thread: the store's commits and long dry runs hold up nobody else."""
     if _is_foreign(request):
@@ -108,7 +113,8 @@ async def _post(request: Request, limit: int, answer: Callable[[bytes], Answer])
     try:
         body = await _read(request, limit)
     except TooLargeError:
-        # What is left of the body stays unread: the connection is of no more use.
+        # A client that writes all before it reads would lose the answer if the connection closed under it.
+        await _discard(request, _DISCARDED_LIMITS * limit)
         told = refused(413, f"the body is larger than {limit} bytes")
         return to_response(told, {"connection": "close"})
     except ClientDisconnect:
@@ -126,6 +132,18 @@ async def _read(request: Request, limit: int) -> bytes:
         if len(body) > limit:
             raise TooLargeError
     return bytes(body)
+
+
+async def _discard(request: Request, most: int) -> None:
+    """Read on and drop what comes, within bounds: what is larger or slower than that finds the connection closed."""
+    with suppress(
+        TimeoutError, ClientDisconnect, RuntimeError
+    ):  # RuntimeError: the stream was read to its end
+        async with asyncio.timeout(_DISCARD_SECONDS):
+            async for chunk in request.stream():
+                most -= len(chunk)
+                if most <= 0:
+                    return
 
 
 def _is_foreign(request: Request) -> bool:

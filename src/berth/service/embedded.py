@@ -89,7 +89,7 @@ class EmbeddedCluster:
         held = self._store.held_state()
         if held is not None and not reset:
             self.notice = self._what_is_held(held)
-            log.info("%s", self.notice)
+            log.log(logging.INFO if held == self.origin.description else logging.WARNING, "%s", self.notice)
             self.reload()
             return
         cluster = self.origin.load()

@@ -30,7 +30,8 @@ p { margin: .4rem 0; } .soft { color: var(--soft); }
 .notice { border-left: 4px solid var(--full); padding: .3rem .8rem; }
 .figures { display: flex; flex-wrap: wrap; gap: 1rem 2.2rem; margin-top: 1rem; }
 .figures b { display: block; font-size: 1.4rem; font-weight: 600; line-height: 1.2; }
-pre { overflow-x: auto; padding: .7rem .9rem; border: 1px solid var(--line); border-radius: 6px; }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; padding: .7rem .9rem; border: 1px solid var(--line);
+  border-radius: 6px; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; }
 th, td { padding: .2rem .6rem .2rem 0; text-align: left; border-bottom: 1px solid var(--line); white-space: nowrap; }

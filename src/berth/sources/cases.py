@@ -1,5 +1,8 @@
 """Cases of the oracle protocol: one pod, and the cluster that it is to be placed in."""
 
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import msgspec
@@ -27,6 +30,8 @@ from berth.releases.release import LabelRule, Options, RatioShape, Release, Shap
 from berth.scheduling.answer import answer
 
 Raws = tuple[msgspec.Raw, ...]
+
+_NO_GATES: Mapping[str, bool] = MappingProxyType({})
 
 
 class PointOption(KubernetesStruct, frozen=True):
@@ -115,8 +120,15 @@ class Case(KubernetesStruct, frozen=True):
     options: CaseOptions = CaseOptions()
 
 
-def answer_case(line: bytes, release: Release) -> dict[str, Any]:
+def answer_case(
+    line: bytes, release: Release, feature_gates: Mapping[str, bool] = _NO_GATES
+) -> dict[str, Any]:
     """Answer one case.
+
+    Parameters
+    ----------
+    feature_gates : dict of name to bool
+        Set over the case's own.
 
     Raises
     ------
@@ -127,6 +139,8 @@ def answer_case(line: bytes, release: Release) -> dict[str, Any]:
     head = {"id": case.id, "version": release.version}
     try:
         options = case.options.options()
+        if feature_gates:
+            options = replace(options, feature_gates={**options.feature_gates, **feature_gates})
         cluster = cluster_of(case, release.accounting_for(options))
         return head | answer(release, cluster, cluster.incoming(_in_default(case.pod)), options)
     except InputError as error:
