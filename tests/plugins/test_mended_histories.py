@@ -52,7 +52,7 @@ PROFILES = {
     ),
 }
 
-volumes: list[dict[str, object]] = st.one_of(
+volumes: st.SearchStrategy[Json] = st.one_of(
     st.builds(lambda k: {"awsElasticBlockStore": {"volumeID": f"vol-{k}"}}, st.integers(1, 3)),
     st.builds(lambda k: {"persistentVolumeClaim": {"claimName": f"claim-{k}"}}, st.integers(1, 4)),
     st.just({"ephemeral": {}}),
