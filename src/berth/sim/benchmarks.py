@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from berth.errors import BerthError
 from berth.sim.clusters import write_snapshot
 from berth.sim.workload_files import Size, WorkloadFile
 
@@ -23,6 +24,10 @@ N_SHAPES = 150
 
 Undo = Callable[[], None]
 Run = Callable[[], Undo | None]
+
+
+class MeasuringError(BerthError):
+    """A process that was measured did not end well; it said why itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +136,9 @@ def cache_folder(name: str) -> Path:
 def _in_child(workload: Workload, size: Size, runs: int) -> Result:
     code = "import sys; from berth.sim.workloads import child; child(*sys.argv[1:])"
     arguments = [workload.name, *(str(n) for n in (size.nodes, size.existing, size.pods, runs))]
-    done = subprocess.run([sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, check=True)
+    done = subprocess.run([sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, check=False)
+    if done.returncode:
+        raise MeasuringError(f"{workload.name}: the process that was measured ended with {done.returncode}")
     return Result(**json.loads(done.stdout))
 
 

@@ -5,7 +5,7 @@ A file says how, its sizes say how many. The format is described in docs/benchma
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Literal, get_args
@@ -119,7 +119,9 @@ class WorkloadFile:
 def shipped_workloads() -> list[WorkloadFile]:
     """Read the files that come with Berth, those with upstream's names first."""
     folder = files("berth") / "benchmarks" / "workloads"
-    found = sorted((file for file in folder.iterdir() if file.name.endswith(".yaml")), key=lambda file: file.name)
+    found = sorted(
+        (file for file in folder.iterdir() if file.name.endswith(".yaml")), key=lambda file: file.name
+    )
     return [_checked(parse_document(file.read_text("utf-8"), file.name), file.name) for file in found]
 
 
@@ -177,7 +179,9 @@ class _Reader:
         for name, item in _entries(at, expected).items():
             counts = item.fields(("nodes", "existing", "pods"), "count")
             sizes[name] = Size(
-                _count(counts["nodes"], 1), _count(counts["existing"], 0, required=False), _count(counts["pods"], 1)
+                _count(counts["nodes"], 1),
+                _count(counts["existing"], 0, required=False),
+                _count(counts["pods"], 1),
             )
         return sizes
 
@@ -204,7 +208,9 @@ class _Reader:
             spot = _SPOT.search(text)
             path = at.path + (spot["path"] if spot else "")
             said = _SPOT.sub("", text)
-            at.mistakes.append(ConfigMistake(path, at.source, None, f"a {kind}: {said[:1].lower()}{said[1:]}"))
+            at.mistakes.append(
+                ConfigMistake(path, at.source, None, f"a {kind}: {said[:1].lower()}{said[1:]}")
+            )
         except BerthError as error:
             at.mistakes.append(ConfigMistake(at.path, at.source, None, f"a {kind}: {error}"))
         self._templates[name] = kind, value
@@ -217,11 +223,17 @@ class _Reader:
                 at.wrong(f"a template of kind {kind}; this is a {found}")
             return value
         if name and name not in self._template_names:
-            at.wrong(known_name(name, self._template_names, "template") if self._template_names else "a template")
+            at.wrong(
+                known_name(name, self._template_names, "template") if self._template_names else "a template"
+            )
         return {}
 
     def _operation(self, at: At, nodes: list[CreateNodes], pods: list[CreatePods]) -> None:
-        found = {name: value for name, value in at.fields(("createNodes", "createPods"), "operation").items() if value.given}
+        found = {
+            name: value
+            for name, value in at.fields(("createNodes", "createPods"), "operation").items()
+            if value.given
+        }
         if len(found) != 1:
             if isinstance(at.plain, dict) and len(at.plain) != 1:
                 at.wrong("one operation: createNodes or createPods", show=False)
@@ -243,7 +255,11 @@ class _Reader:
             rule = item.fields(("every", "first", "taint"))
             if not isinstance(rule["taint"].plain, dict):
                 rule["taint"].wrong("a taint: key, value, effect")
-            taints.append(TaintRule(_count(rule["every"], 1), _count(rule["first"], 0, required=False), rule["taint"].plain))
+            taints.append(
+                TaintRule(
+                    _count(rule["every"], 1), _count(rule["first"], 0, required=False), rule["taint"].plain
+                )
+            )
         return CreateNodes(self._template(fields["template"], "Node"), labels, tuple(taints))
 
     def _create_pods(self, at: At) -> CreatePods:
@@ -281,9 +297,13 @@ def _check_operations(
         at.wrong("a createPods that is not measured, for a size has existing pods", show=False)
     for i, create in enumerate(pods):
         if create.placed == "in turn" and create.measured:
-            at.wrong(f"measured pods to be scheduled; createPods number {i + 1} places them in turn", show=False)
+            at.wrong(
+                f"measured pods to be scheduled; createPods number {i + 1} places them in turn", show=False
+            )
         if create.has_service and create.template and not create.template.get("metadata", {}).get("labels"):
-            at.wrong(f"labels on the pods of a service; those of createPods number {i + 1} have none", show=False)
+            at.wrong(
+                f"labels on the pods of a service; those of createPods number {i + 1} have none", show=False
+            )
 
 
 def _entries(at: At, expected: str) -> dict[str, At]:
@@ -315,9 +335,3 @@ def _n_shapes(at: At) -> int:
     if at.plain == "each":
         return EACH
     return at.integer(0, 1, _LARGEST, "a whole number, 1 or more, or each")
-
-
-def resized(size: Size, nodes: int | None, existing: int | None, pods: int | None) -> Size:
-    """Return a size with some of its numbers replaced."""
-    given = {"nodes": nodes, "existing": existing, "pods": pods}
-    return replace(size, **{key: n for key, n in given.items() if n is not None})

@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache, partial
 from pathlib import Path
 
@@ -210,10 +210,24 @@ def chosen(names: Sequence[str]) -> list[Workload]:
             continue
         matching = [w for w in known.values() if w.name == name or w.name.startswith(f"{name}/")]
         if not matching:
-            expected = known_name(name, dict.fromkeys([*known, *(n.split("/")[0] for n in known)]), "workload")
+            expected = known_name(
+                name, dict.fromkeys([*known, *(n.split("/")[0] for n in known)]), "workload"
+            )
             raise InputError("NAME", name, expected)
         found += matching
     return found
+
+
+def sized(workload: Workload, nodes: int | None, existing: int | None, pods: int | None) -> Size:
+    """Return a workload's size with some of its numbers replaced, as far as it has them."""
+    size = workload.size
+    if not size.nodes:
+        return size
+    if workload.file is not None and len(workload.file.pods) == 1:
+        existing = 0
+    given = {"nodes": nodes, "existing": existing, "pods": pods}
+    size = replace(size, **{key: n for key, n in given.items() if n is not None})
+    return replace(size, pods=size.existing) if workload.fresh else size
 
 
 def child(name: str, nodes: str, existing: str, pods: str, runs: str) -> None:
