@@ -27,13 +27,18 @@ class PodStream:
     order : int32[n_pods]
         The template of each pod.
     n_extra : int
-        How many of them come besides those that the size counts.
+        How many of them come besides those that the size counts; they are of the last template.
     """
 
     templates: list[JsonObject]
     order: NDArray[np.int32]
     placed: Placed
     n_extra: int = 0
+
+    def n_counted(self, n: int) -> int:
+        """Return how many of the first ``n`` count."""
+        first = self.order[:n]
+        return len(first) - (int((first == len(self.templates) - 1).sum()) if self.n_extra else 0)
 
 
 @dataclass(frozen=True, slots=True)

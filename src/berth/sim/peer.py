@@ -15,7 +15,7 @@ import msgspec
 from berth.cluster.cluster import Cluster
 from berth.errors import BerthError
 from berth.sim.benchmarks import cache_folder
-from berth.sim.made_cluster import MadeCluster
+from berth.sim.made_cluster import MadeCluster, PodStream
 from berth.sim.recipe import JsonObject
 from berth.sim.scheduling import filled_cluster
 from berth.sources.writer import pod_objects
@@ -89,27 +89,26 @@ def measure_peer(program: Path, made: MadeCluster, percentages: Iterable[int]) -
         file = Path(folder) / "workload.jsonl"
         with file.open("wb") as out:
             _write(out, made, filled_cluster(made))
-        return [_measure(program, file, percentage, _limit(made, percentage)) for percentage in percentages]
+        stream = made.measured()
+        return [_measure(program, file, stream, percentage, made.size.nodes) for percentage in percentages]
 
 
-def _measure(program: Path, file: Path, percentage: int, limit: int) -> PeerResult:
+def _measure(program: Path, file: Path, stream: PodStream, percentage: int, n_nodes: int) -> PeerResult:
+    limit = max(100, _PODS_TIMES_NODES[percentage] // n_nodes)
     arguments = ["-percentage", str(percentage), "-limit", str(limit), str(file)]
     done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
     if done.returncode:
         raise NoPeerError(f"kube-scheduler's code failed: {done.stderr.strip()}")
     said = msgspec.json.decode(done.stdout)
+    n_counted = stream.n_counted(said["count"])
     return PeerResult(
         percentage=percentage,
-        pods=said["count"],
-        decisions_per_second=said["decisions_per_second"],
+        pods=n_counted,
+        decisions_per_second=round(said["decisions_per_second"] * n_counted / said["count"], 1),
         seconds=said["seconds"],
         cpu_seconds=said["cpu_seconds"],
         peak_rss_mb=said["max_rss_mb"],
     )
-
-
-def _limit(made: MadeCluster, percentage: int) -> int:
-    return max(100, _PODS_TIMES_NODES[percentage] // made.size.nodes)
 
 
 def _write(out: BinaryIO, made: MadeCluster, cluster: Cluster) -> None:
