@@ -12,7 +12,7 @@ from berth.scheduling.ties import TieBreaker
 from berth.sim.benchmarks import measure
 from berth.sim.made_cluster import MadeCluster
 from berth.sim.recipe import HOSTNAME, ZONE
-from berth.sim.scheduling import _patterns, default_profile, filled_cluster, schedule
+from berth.sim.scheduling import default_profile, filled_cluster, patterns_of, schedule
 from berth.sim.workload_files import Size
 from berth.sim.workloads import chosen, sized, workloads
 
@@ -39,7 +39,7 @@ def test_pods_get_the_nodes_of_one_at_a_time(name: str) -> None:
     rows = []
     for batched in (True, False):
         cluster, stream, ties = filled_cluster(world), world.measured(), TieBreaker()
-        patterns = _patterns(cluster, stream)
+        patterns = patterns_of(cluster, stream)
         if batched:
             schedule(cluster, default_profile(), patterns, stream.order, ties)
         else:

@@ -32,7 +32,7 @@ def prepare(file: WorkloadFile, size: Size) -> Callable[[], Undo]:
     made = MadeCluster(file, size)
     cluster, profile, ties = filled_cluster(made), default_profile(), TieBreaker()
     stream = made.measured()
-    patterns = _patterns(cluster, stream)
+    patterns = patterns_of(cluster, stream)
     counter = ties.counter
 
     def run() -> Undo:
@@ -87,7 +87,7 @@ def filled_cluster(made: MadeCluster) -> Cluster:
         cluster.put(decode(msgspec.json.encode(service), Service))
     ties = TieBreaker()
     for stream in made.existing():
-        patterns = _patterns(cluster, stream)
+        patterns = patterns_of(cluster, stream)
         if stream.placed == "in turn":
             _place_in_turn(cluster, patterns, stream.order)
         else:
@@ -95,7 +95,8 @@ def filled_cluster(made: MadeCluster) -> Cluster:
     return cluster
 
 
-def _patterns(cluster: Cluster, stream: PodStream) -> list[Incoming]:
+def patterns_of(cluster: Cluster, stream: PodStream) -> list[Incoming]:
+    """Return the templates of pods as the engine takes them."""
     return [cluster.incoming(decode(msgspec.json.encode(template), Pod)) for template in stream.templates]
 
 

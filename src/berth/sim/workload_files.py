@@ -53,7 +53,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class TaintRule:
-    """A taint for every so-maniest node, counted from the ``first``."""
+    """A taint for one in ``every`` so many nodes, starting with node number ``first``."""
 
     every: int
     first: int
