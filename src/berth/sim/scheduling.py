@@ -15,6 +15,7 @@ from berth.objects.nodes import Node
 from berth.objects.pods import Pod
 from berth.objects.workloads import Namespace, Service
 from berth.releases import RELEASES
+from berth.releases.profiles import provider_profile
 from berth.releases.release import Options
 from berth.scheduling.batch import place
 from berth.scheduling.evaluations import Evaluations
@@ -50,7 +51,7 @@ def prepare(file: WorkloadFile, size: Size) -> Callable[[], Undo]:
 
 def default_profile() -> Profile:
     """Return what is measured."""
-    return RELEASES[RELEASE].profile(Options())
+    return provider_profile(RELEASES[RELEASE], Options())
 
 
 def schedule(
