@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from berth.sim.workload_files import Size
 
 
+_MANY_NODES = 5_000
+
+
 class BenchOutput(StrEnum):
     """How the figures are written."""
 
@@ -31,9 +34,11 @@ def bench(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NAME]...", help="Which to run, or a workload file of one's own; without, all of them."
+            metavar="[NAME]...",
+            help="Which to run, or a workload file of one's own; without, those of up to 5,000 nodes.",
         ),
     ] = None,
+    all_: Annotated[bool, typer.Option("--all", help="Run the large ones too: it can take hours.")] = False,
     list_: Annotated[bool, typer.Option("--list", help="Only say which there are.")] = False,
     runs: Annotated[int, typer.Option(min=1, help="How often each is run; the median counts.")] = 5,
     nodes: Annotated[int | None, typer.Option(min=1, help="Nodes of the cluster.")] = None,
@@ -74,6 +79,8 @@ def bench(
     if list_:
         _write_list(wanted)
         return
+    if not names and not all_:
+        wanted = _without_large(wanted)
     sizes = [sized(workload, nodes, existing, pods) for workload in wanted]
     for workload, size in zip(wanted, sizes, strict=True):
         mistakes.attempt(check, workload.name, size)
@@ -92,6 +99,15 @@ def bench(
         _write_table(results)
         if program:
             _write_ratios(results, peers)
+
+
+def _without_large(workloads: "list[Workload]") -> "list[Workload]":
+    """Leave out the workloads that take long, and say which."""
+    from berth.cli.errors import note
+
+    large = [workload.name for workload in workloads if workload.size.nodes > _MANY_NODES]
+    note(f"left out, run by name or with --all: {', '.join(large)}")
+    return [workload for workload in workloads if workload.name not in large]
 
 
 def _peer() -> "Path | None":
