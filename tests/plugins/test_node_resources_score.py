@@ -84,6 +84,19 @@ def test_a_ratio_leaves_resources_that_score_0_out() -> None:
     assert ratio.score(ratio.prepare(pod, cluster)).tolist() == [60, 0]
 
 
+def test_pods_are_no_resource_to_score_by() -> None:
+    cluster = a_world()
+    pod = cluster.incoming(a_pod(cpu="1"))
+    scores = [
+        least.score(least.prepare(pod, cluster)).tolist()
+        for least in (
+            ResourcesScore(least_allocated, 100, (("cpu", 1), ("pods", 9))),
+            ResourcesScore(least_allocated, 100, (("cpu", 1),)),
+        )
+    ]
+    assert scores[0] == scores[1] == [50, 75]
+
+
 def test_balance_is_how_much_more_even_it_gets() -> None:
     cluster = a_world()
     balanced = BalancedAllocation(100)

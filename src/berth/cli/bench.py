@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from berth.sim.benchmarks import Result
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from berth.sim.benchmarks import Result, Workload
+    from berth.sim.peer import PeerResult
+    from berth.sim.workload_files import Size
+
+
+_MANY_NODES = 5_000
 
 
 class BenchOutput(StrEnum):
@@ -16,14 +24,32 @@ class BenchOutput(StrEnum):
     JSON = "json"
 
 
+class Peer(StrEnum):
+    """With whom Berth is compared."""
+
+    KUBE_SCHEDULER = "kube-scheduler"
+
+
 def bench(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Which to run; without, all of them.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME]...",
+            help="Which to run, or a workload file of one's own; without, those of up to 5,000 nodes.",
+        ),
     ] = None,
+    all_: Annotated[bool, typer.Option("--all", help="Run the large ones too: it can take hours.")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="Only say which there are.")] = False,
     runs: Annotated[int, typer.Option(min=1, help="How often each is run; the median counts.")] = 5,
     nodes: Annotated[int | None, typer.Option(min=1, help="Nodes of the cluster.")] = None,
     existing: Annotated[int | None, typer.Option(min=0, help="Pods that are there already.")] = None,
     pods: Annotated[int | None, typer.Option(min=1, help="Pods to decide about.")] = None,
+    against: Annotated[
+        Peer | None,
+        typer.Option(
+            help="Also measure kube-scheduler's own code, built with Go, on the same cluster and pods."
+        ),
+    ] = None,
     output: Annotated[
         BenchOutput, typer.Option("--output", "-o", help="How to write the figures.")
     ] = BenchOutput.TABLE,
@@ -34,37 +60,102 @@ def bench(
 
     Examples:
 
-        berth bench
+        berth bench --list
+
+        berth bench SchedulingBasic --against kube-scheduler
 
         berth bench round-add --nodes 1000 --existing 10000 --output json
     """
-    from dataclasses import asdict, replace
+    from berth.cli.errors import Mistakes
+    from berth.cli.progress import progress
+    from berth.sim.benchmarks import measure_apart
+    from berth.sim.memory import check
+    from berth.sim.workloads import chosen, sized
+
+    mistakes = Mistakes()
+    given = [mistakes.attempt(chosen, [name]) for name in names or []]
+    mistakes.raise_any()
+    wanted = [workload for some in given if some for workload in some] if names else chosen([])
+    if list_:
+        _write_list(wanted)
+        return
+    if not names and not all_:
+        wanted = _without_large(wanted)
+    sizes = [sized(workload, nodes, existing, pods) for workload in wanted]
+    for workload, size in zip(wanted, sizes, strict=True):
+        mistakes.attempt(check, workload.name, size)
+    mistakes.raise_any()
+    program = _peer() if against else None
+    results, peers = [], []
+    with progress("Measuring") as on_progress:
+        for i, (workload, size) in enumerate(zip(wanted, sizes, strict=True)):
+            results.append(measure_apart(workload, size, runs))
+            peers.append(_against(program, workload, size) if program else [])
+            if on_progress:
+                on_progress(i + 1, len(wanted))
+    if output is BenchOutput.JSON:
+        _write_json(results, peers if against else None)
+    else:
+        _write_table(results)
+        if program:
+            _write_ratios(results, peers)
+
+
+def _without_large(workloads: "list[Workload]") -> "list[Workload]":
+    """Leave out the workloads that take long, and say which."""
+    from berth.cli.errors import note
+
+    large = [workload.name for workload in workloads if workload.size.nodes > _MANY_NODES]
+    note(f"left out, run by name or with --all: {', '.join(large)}")
+    return [workload for workload in workloads if workload.name not in large]
+
+
+def _peer() -> "Path | None":
+    """Return the peer's program; without one, say why not."""
+    from berth.cli.errors import note
+    from berth.sim.peer import NoPeerError, build
+
+    try:
+        return build()
+    except NoPeerError as error:
+        note(f"{error}; Berth is measured alone.")
+        return None
+
+
+def _against(program: "Path", workload: "Workload", size: "Size") -> "list[PeerResult]":
+    from berth.cli.errors import note
+    from berth.sim.made_cluster import MadeCluster
+    from berth.sim.peer import EVERY_NODE, SAMPLED, NoPeerError, measure_peer
+
+    if workload.file is None:
+        return []
+    try:
+        return measure_peer(program, MadeCluster(workload.file, size), (SAMPLED, EVERY_NODE))
+    except NoPeerError as error:
+        note(f"{workload.name}: {error}")
+        return []
+
+
+def _write_list(workloads: "list[Workload]") -> None:
+    from berth.cli.tables import Table, plain_lines
+
+    rows: list[tuple[str, ...]] = [
+        (w.name, *(f"{n:,}" for n in (w.size.nodes, w.size.existing, w.size.pods)), w.meaning)
+        for w in workloads
+    ]
+    for line in plain_lines(Table(("workload", "nodes", "existing", "pods", "meaning"), rows)):
+        typer.echo(line)
+
+
+def _write_json(results: "list[Result]", peers: "Sequence[list[PeerResult]] | None") -> None:
+    from dataclasses import asdict
 
     import msgspec
 
-    from berth.cli.progress import progress
-    from berth.errors import InputError
-    from berth.sim.benchmarks import measure_apart
-    from berth.sim.workloads import WORKLOADS
-
-    for name in names or []:
-        if name not in WORKLOADS:
-            raise InputError("NAME", name, f"one of {', '.join(WORKLOADS)}")
-    chosen = [WORKLOADS[name] for name in names or WORKLOADS]
-    results = []
-    with progress("Measuring") as on_progress:
-        for i, workload in enumerate(chosen):
-            given = {"nodes": nodes, "existing": existing, "pods": pods}
-            size = replace(workload.size, **{key: n for key, n in given.items() if n is not None})
-            if workload.fresh:
-                size = replace(size, pods=size.existing)
-            results.append(measure_apart(workload, size, runs))
-            if on_progress:
-                on_progress(i + 1, len(chosen))
-    if output is BenchOutput.JSON:
-        typer.echo(msgspec.json.format(msgspec.json.encode([asdict(result) for result in results]), indent=2))
-    else:
-        _write_table(results)
+    objects = [asdict(result) for result in results]
+    for i, of_peer in enumerate(peers or ()):
+        objects[i]["against"] = [{**asdict(peer), "ratio": _ratio(results[i], peer)} for peer in of_peer]
+    typer.echo(msgspec.json.format(msgspec.json.encode(objects), indent=2))
 
 
 def _write_table(results: "list[Result]") -> None:
@@ -91,3 +182,35 @@ def _write_table(results: "list[Result]") -> None:
     typer.echo(
         f"medians of {results[0].runs} runs; " + ", ".join(f"{key} {value}" for key, value in machine())
     )
+
+
+def _write_ratios(results: "list[Result]", peers: "Sequence[list[PeerResult]]") -> None:
+    from berth.cli.tables import Table, plain_lines
+    from berth.sim.peer import EVERY_NODE, VERSION
+
+    columns = ("workload", "kube-scheduler looks at", "pods", "ms", "pods/s", "cpu ms", "peak MB", "berth is")
+    rows: list[tuple[str, ...]] = [
+        (
+            result.workload,
+            "every node" if peer.percentage == EVERY_NODE else "its sample",
+            f"{peer.pods:,}",
+            f"{peer.seconds * 1e3:,.1f}",
+            f"{peer.decisions_per_second:,.0f}",
+            f"{peer.cpu_seconds * 1e3:,.1f}",
+            f"{peer.peak_rss_mb:,.0f}",
+            f"{_ratio(result, peer):,} times as fast",
+        )
+        for result, of_peer in zip(results, peers, strict=True)
+        for peer in of_peer
+    ]
+    if not rows:
+        typer.echo("\nkube-scheduler has nothing to compare with these.")
+        return
+    typer.echo("")
+    for line in plain_lines(Table(columns, rows)):
+        typer.echo(line)
+    typer.echo(f"kube-scheduler {VERSION}'s code in one process, one run; Berth scores every node.")
+
+
+def _ratio(result: "Result", peer: "PeerResult") -> float:
+    return round(result.decisions_per_second / peer.decisions_per_second, 1)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.cluster.accounting import BASE_RESOURCES, CPU, MEMORY
+from berth.cluster.accounting import BASE_RESOURCES, CPU, MEMORY, PODS
 from berth.cluster.arrays import ALL_ROWS, FloatColumn, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.framework.plugin import BatchKind, ScorePlugin
@@ -189,7 +189,8 @@ def _usage(
     for name, weight in resources:
         resource_id = cluster.resources.id(name)
         amount = asked.get(resource_id, 0)
-        if amount or resource_id < len(BASE_RESOURCES):
+        # ``pods`` is no resource to score by upstream either: the node counts as having none.
+        if name != PODS and (amount or resource_id < len(BASE_RESOURCES)):
             found.append((resource_id, amount, held.get(resource_id, 0), weight))
     return Usage(cluster, tuple(found))
 

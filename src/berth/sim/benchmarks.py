@@ -15,19 +15,19 @@ from pathlib import Path
 
 import numpy as np
 
+from berth.errors import BerthError
 from berth.sim.clusters import write_snapshot
+from berth.sim.workload_files import Size, WorkloadFile
 
 SEED = 1
 N_SHAPES = 150
 
+Undo = Callable[[], None]
+Run = Callable[[], Undo | None]
 
-@dataclass(frozen=True, slots=True)
-class Size:
-    """How large the cluster is, and how many pods are decided (or, in loading, read)."""
 
-    nodes: int
-    existing: int
-    pods: int
+class MeasuringError(BerthError):
+    """A process that was measured did not end well; it said why itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +52,20 @@ class Workload:
     Attributes
     ----------
     prepare : callable
-        Given the size, makes what is measured: a call of it is one run, and leaves everything as it was.
+        Given the size, makes what is measured: a call of it is one run. What the run returns, if anything, takes it
+        back; that is not measured.
     fresh : bool
         Whether each run needs a process of its own (the peak of memory is then that of one run).
+    file : WorkloadFile or None
+        What it was made from, if that is a file.
     """
 
     name: str
     meaning: str
     size: Size
-    prepare: Callable[[Size], Callable[[], None]]
+    prepare: Callable[[Size], Run]
     fresh: bool = False
+    file: WorkloadFile | None = None
 
 
 def measure(workload: Workload, size: Size, runs: int) -> Result:
@@ -78,12 +82,13 @@ def measure(workload: Workload, size: Size, runs: int) -> Result:
     gc.collect()
     seconds, cpu_seconds = [], []
     for _ in range(runs):
-        wall, cpu = time.perf_counter(), time.process_time()
-        run()
+        wall, cpu = time.perf_counter(), _cpu_seconds()
+        undo = run()
         seconds.append(time.perf_counter() - wall)
-        cpu_seconds.append(time.process_time() - cpu)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
-    return _result(workload.name, size, seconds, cpu_seconds, [peak])
+        cpu_seconds.append(_cpu_seconds() - cpu)
+        if undo is not None:
+            undo()
+    return _result(workload.name, size, seconds, cpu_seconds, [_peak_rss_mb()])
 
 
 def measure_apart(workload: Workload, size: Size, runs: int) -> Result:
@@ -102,7 +107,7 @@ def measure_apart(workload: Workload, size: Size, runs: int) -> Result:
 
 def snapshot_file(size: Size) -> Path:
     """Return a generated snapshot of so many nodes and pods: made once, kept in the user's cache folder."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "berth" / "bench"
+    cache = cache_folder("bench")
     file = cache / f"cluster-{size.nodes}-{size.existing}-{N_SHAPES}-{SEED}.json"
     if not file.exists():
         cache.mkdir(parents=True, exist_ok=True)
@@ -112,10 +117,28 @@ def snapshot_file(size: Size) -> Path:
     return file
 
 
+def _cpu_seconds() -> float:
+    """What this process and those that it started and that have ended took of the processors."""
+    return time.process_time() + sum(os.times()[2:4])
+
+
+def _peak_rss_mb() -> float:
+    who = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    unit = 2**20 if sys.platform == "darwin" else 2**10
+    return max(resource.getrusage(each).ru_maxrss for each in who) / unit
+
+
+def cache_folder(name: str) -> Path:
+    """Return a folder of that name in the user's cache."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "berth" / name
+
+
 def _in_child(workload: Workload, size: Size, runs: int) -> Result:
     code = "import sys; from berth.sim.workloads import child; child(*sys.argv[1:])"
     arguments = [workload.name, *(str(n) for n in (size.nodes, size.existing, size.pods, runs))]
-    done = subprocess.run([sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, check=True)
+    done = subprocess.run([sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, check=False)
+    if done.returncode:
+        raise MeasuringError(f"{workload.name}: the process that was measured ended with {done.returncode}")
     return Result(**json.loads(done.stdout))
 
 

@@ -1,0 +1,120 @@
+"""Runs a workload file: its cluster in 1.36's accounting, its pods by 1.36's default profile, every node scored."""
+
+from collections.abc import Callable, Sequence
+from itertools import groupby
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from berth.cluster.cluster import Cluster, Incoming
+from berth.cluster.pods import PodRows, PodValues
+from berth.framework.profile import Profile
+from berth.objects.decode import decode
+from berth.objects.nodes import Node
+from berth.objects.pods import Pod
+from berth.objects.workloads import Namespace, Service
+from berth.releases import RELEASES
+from berth.releases.profiles import provider_profile
+from berth.releases.release import Options
+from berth.scheduling.batch import place
+from berth.scheduling.evaluations import Evaluations
+from berth.scheduling.ties import TieBreaker
+from berth.sim.made_cluster import MadeCluster, PodStream
+from berth.sim.workload_files import Size, WorkloadFile
+
+RELEASE = "1.36"
+
+Undo = Callable[[], None]
+
+
+def prepare(file: WorkloadFile, size: Size) -> Callable[[], Undo]:
+    """Make the cluster of a workload; return one run of its measured pods, which returns what takes it back."""
+    made = MadeCluster(file, size)
+    cluster, profile, ties = filled_cluster(made), default_profile(), TieBreaker()
+    stream = made.measured()
+    patterns = patterns_of(cluster, stream)
+    counter = ties.counter
+
+    def run() -> Undo:
+        pods = schedule(cluster, profile, patterns, stream.order, ties)
+
+        def undo() -> None:
+            for pod in reversed(pods):
+                cluster.forget(pod)
+            ties.counter = counter
+
+        return undo
+
+    return run
+
+
+def default_profile() -> Profile:
+    """Return what is measured."""
+    return provider_profile(RELEASES[RELEASE], Options())
+
+
+def schedule(
+    cluster: Cluster,
+    profile: Profile,
+    patterns: Sequence[Incoming],
+    order: NDArray[np.int32],
+    ties: TieBreaker,
+) -> list[int]:
+    """Schedule pods one after another, equal neighbours as one batch; return those that found a node, as counted there.
+
+    The one place where the benchmarks call the engine. Nothing is kept from one call to the next.
+    """
+    evaluations = Evaluations(profile, cluster)
+    pods: list[int] = []
+    for number, run in groupby(order.tolist()):
+        pattern = patterns[number]
+
+        def assume(row: int, pattern: Incoming = pattern) -> None:
+            pods.append(cluster.assume(pattern, row))
+
+        place(evaluations.of(pattern), sum(1 for _ in run), ties, assume)
+    return pods
+
+
+def filled_cluster(made: MadeCluster) -> Cluster:
+    """Make the cluster with its existing pods: placed in turn, or scheduled as those that are measured will be."""
+    cluster = Cluster(RELEASES[RELEASE].accounting_for(Options()))
+    for node in made.nodes():
+        cluster.put_node(decode(msgspec.json.encode(node), Node))
+    for namespace in made.namespaces():
+        cluster.put(decode(msgspec.json.encode(namespace), Namespace))
+    for service in made.services():
+        cluster.put(decode(msgspec.json.encode(service), Service))
+    ties = TieBreaker()
+    for stream in made.existing():
+        patterns = patterns_of(cluster, stream)
+        if stream.placed == "in turn":
+            _place_in_turn(cluster, patterns, stream.order)
+        else:
+            schedule(cluster, default_profile(), patterns, stream.order, ties)
+    return cluster
+
+
+def patterns_of(cluster: Cluster, stream: PodStream) -> list[Incoming]:
+    """Return the templates of pods as the engine takes them."""
+    return [cluster.incoming(decode(msgspec.json.encode(template), Pod)) for template in stream.templates]
+
+
+def _place_in_turn(cluster: Cluster, patterns: Sequence[Incoming], order: NDArray[np.int32]) -> None:
+    rows = PodRows()
+    names = [cluster.pods.node_names.id(name) for name in cluster.nodes.names]
+    for i, number in enumerate(order.tolist()):
+        pattern = patterns[number]
+        rows.append(
+            PodValues(
+                name="",
+                uid="",
+                namespace_id=pattern.namespace_id,
+                spec_id=pattern.spec_id,
+                labels_id=pattern.labels_id,
+                owner_id=pattern.owners_id,
+                node_name_id=names[i % len(names)],
+            )
+        )
+    cluster.add_pods(rows)
