@@ -8,5 +8,5 @@ lock() {
         --no-emit-index-url --no-emit-find-links "$@"
 }
 
-lock "$@" build.in runtime.in --output-file runtime.txt
+lock "$@" build.in runtime.in fast.in --output-file runtime.txt
 lock "$@" dev.in --output-file dev.txt

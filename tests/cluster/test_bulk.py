@@ -1,5 +1,6 @@
 """What is done for many rows at once equals what is done for each."""
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +11,8 @@ from berth.objects.base import ObjectMeta
 from berth.objects.decode import decode
 from berth.objects.nodes import Node, NodeStatus
 from berth.objects.pods import Container, Pod, PodSpec, ResourceRequirements
+from tests.builders import a_pod
+from tests.cluster.model import node_state
 
 label_sets = st.dictionaries(st.sampled_from("abc"), st.sampled_from("xyz"))
 
@@ -78,3 +81,37 @@ def test_of_a_nodes_annotations_only_those_that_are_read_are_kept() -> None:
         "scheduler.alpha.kubernetes.io/preferAvoidPods": "{}"
     }
     assert list(cluster.nodes.all()) == [cluster.nodes.get(row)]
+
+
+@given(
+    rows=st.lists(st.integers(0, 1), max_size=600),
+    cpu=st.sampled_from(["100m", None]),
+    ports=st.sampled_from([(), (80,)]),
+    name=st.sampled_from(["", "web"]),
+)
+def test_a_pod_assumed_on_many_rows_is_as_assumed_one_by_one(
+    rows: list[int], cpu: str | None, ports: tuple[int, ...], name: str
+) -> None:
+    at_once, one_by_one = a_cluster(), a_cluster()
+    made = []
+    for cluster in (at_once, one_by_one):
+        pod = cluster.incoming(a_pod(cpu=cpu, host_ports=ports))
+        if cluster is at_once:
+            made.append(cluster.assume_all(pod, np.array(rows, dtype=np.int32), name=name).tolist())
+        else:
+            made.append([cluster.assume(pod, row, name=name) for row in rows])
+    assert made[0] == made[1]
+    assert [at_once.pods.get(i) for i in made[0]] == [one_by_one.pods.get(i) for i in made[0]]
+    assert at_once.pods.node_row.tolist() == one_by_one.pods.node_row.tolist()
+    for row in (0, 1):
+        assert node_state(at_once, row) == node_state(one_by_one, row)
+    if len(rows) <= 256:
+        logged = [cluster.log.since(cluster.log.version - len(rows)) for cluster in (at_once, one_by_one)]
+        assert logged[0] is not None
+        assert logged[1] is not None
+        assert logged[0].pods == logged[1].pods
+    for cluster in (at_once, one_by_one):
+        for pod_id in made[0]:
+            cluster.forget(pod_id)
+    for row in (0, 1):
+        assert node_state(at_once, row) == node_state(one_by_one, row)

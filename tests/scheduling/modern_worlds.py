@@ -11,11 +11,12 @@ from berth.objects.base import LabelSelector
 from berth.objects.nodes import Node
 from berth.objects.pods import Pod, TopologySpreadConstraint
 from berth.releases import RELEASES
+from berth.releases.profiles import provider_profile
 from berth.releases.release import Options
 from tests.builders import HOST, a_node, a_pod, a_service
 from tests.scheduling.worlds import maybe, node_affinities, renamed
 
-MODERN = RELEASES["1.36"].profile(Options())
+MODERN = provider_profile(RELEASES["1.36"], Options())
 ZONE = "topology.kubernetes.io/zone"
 NODE_NAMES = tuple(f"n{i}" for i in range(40))
 

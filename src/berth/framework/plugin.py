@@ -81,6 +81,13 @@ class Plugin(Generic[S]):
         """
         return changes.rows
 
+    def is_idle(self, state: S) -> bool:
+        """Tell whether there is nothing to say of the shape: every row passes; every row scores 0, normalized too.
+
+        Asked anew whenever the state was mended or prepared; an idle plugin is not asked for columns.
+        """
+        return False
+
     def batch(self, state: S, feasible: NDArray[np.bool_]) -> BatchKind | Classed:
         """Tell how the answers move while pods of the state's shape are placed."""
         return BatchKind.SERIAL

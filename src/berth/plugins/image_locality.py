@@ -37,8 +37,8 @@ class ImageIndex:
     n_read: int = 0
     sizes: dict[str, dict[int, int]] = field(default_factory=dict)
 
-    def of(self, cluster: Cluster, image: str) -> IntColumn:
-        """Return an image's bytes on every row, `ABSENT` where it is not (int64[n_rows])."""
+    def of(self, cluster: Cluster, image: str) -> IntColumn | None:
+        """Return an image's bytes on every row, `ABSENT` where it is not (int64[n_rows]); None if it is nowhere."""
         sets = cluster.nodes.image_sets.items
         for number in range(self.n_read, len(sets)):
             for found in sets[number]:
@@ -48,8 +48,10 @@ class ImageIndex:
                     if self.last_counts or number not in within:
                         within[number] = found.size_bytes
         self.n_read = len(sets)
+        if image not in self.sizes:
+            return None
         per_set = np.full(len(sets), ABSENT, dtype=np.int64)
-        within = self.sizes.get(image, {})
+        within = self.sizes[image]
         per_set[list(within)] = list(within.values())
         column: IntColumn = np.where(cluster.nodes.alive, per_set[cluster.nodes.images_id], ABSENT)
         return column
@@ -86,6 +88,8 @@ class ImageLocality(ScorePlugin[IntColumn]):
             images += [volume.image.reference for volume in spec.volumes if volume.image]
         for image in images if own_size else map(normalized_name, images):
             size = index.of(cluster, image)
+            if size is None:
+                continue
             has = size != ABSENT
             if own_size:
                 total[has] += size[has]
@@ -98,6 +102,9 @@ class ImageLocality(ScorePlugin[IntColumn]):
         # An image that comes to one node is worth more on all of them.
         return None if changes.nodes else np.empty(0, dtype=np.intp)
 
+    def is_idle(self, state: IntColumn) -> bool:
+        return not state.any()
+
     def score(self, state: IntColumn, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
         return state[rows].copy()
 
@@ -105,7 +112,8 @@ class ImageLocality(ScorePlugin[IntColumn]):
         return BatchKind.CONSTANT
 
     def _scaled(self, total: IntColumn, max_bytes: int) -> IntColumn:
-        if not max_bytes:
+        if not max_bytes or not total.any():
+            # The range starts above 0 bytes.
             return np.zeros_like(total)
         scaled = self.maximum * (np.clip(total, MIN_BYTES, max_bytes) - MIN_BYTES) // (max_bytes - MIN_BYTES)
         if self.rule is ImageRule.OWN_SIZE:

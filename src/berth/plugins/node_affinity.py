@@ -184,6 +184,9 @@ class PreferMatchingNodes(ScorePlugin[Preference]):
     def error(self, state: Preference) -> str | None:
         return state.error
 
+    def is_idle(self, state: Preference) -> bool:
+        return not state.weights.any()
+
     def score(self, state: Preference, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
         return state.weights[rows].copy()
 

@@ -75,6 +75,9 @@ class NodeDeclaredFeatures(FilterPlugin[Needed]):
     def prepare(self, pod: Incoming, cluster: Cluster) -> Needed:
         return Needed(cluster, needed_features(pod.info.spec) if self.enabled else frozenset())
 
+    def is_idle(self, state: Needed) -> bool:
+        return not state.features
+
     def filter(self, state: Needed, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
         nodes = state.cluster.nodes
         if not state.features:

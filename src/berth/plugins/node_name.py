@@ -31,6 +31,9 @@ class NodeName(FilterPlugin[NamedNode]):
     def prepare(self, pod: Incoming, cluster: Cluster) -> NamedNode:
         return NamedNode(cluster, is_asked=bool(pod.node_name), row=cluster.nodes.row(pod.node_name))
 
+    def is_idle(self, state: NamedNode) -> bool:
+        return not state.is_asked
+
     def filter(self, state: NamedNode, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
         codes = np.full(state.cluster.nodes.n_rows, int(state.is_asked), dtype=np.int64)
         if state.row != NONE:

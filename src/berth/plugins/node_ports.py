@@ -30,6 +30,9 @@ class NodePorts(FilterPlugin[Wanted]):
     def prepare(self, pod: Incoming, cluster: Cluster) -> Wanted:
         return Wanted(cluster, pod.info.host_ports)
 
+    def is_idle(self, state: Wanted) -> bool:
+        return not state.ports
+
     def filter(self, state: Wanted, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
         if not state.ports:
             return np.zeros(state.cluster.nodes.n_rows, dtype=np.int64)[rows]

@@ -41,6 +41,9 @@ class NotSupported(FilterPlugin[Need]):
     def reject(self, state: Need) -> Rejection | None:
         return Rejection((f"not supported: {self.what}",)) if state.is_there else None
 
+    def is_idle(self, state: Need) -> bool:
+        return True
+
     def filter(self, state: Need, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
         return np.zeros(state.cluster.nodes.n_rows, dtype=np.int64)[rows]
 
@@ -67,6 +70,9 @@ class DynamicResourcesScore(ScorePlugin[Cluster]):
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> Cluster:
         return cluster
+
+    def is_idle(self, state: Cluster) -> bool:
+        return True
 
     def score(self, state: Cluster, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
         return np.zeros(state.nodes.n_rows, dtype=np.int64)[rows]

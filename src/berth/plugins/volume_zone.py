@@ -88,6 +88,9 @@ class VolumeZone(FilterPlugin[VolumeZoneState]):
     def reject(self, state: VolumeZoneState) -> Rejection | None:
         return state.rejection
 
+    def is_idle(self, state: VolumeZoneState) -> bool:
+        return not state.has_claims and state.rejection is None
+
     def filter(self, state: VolumeZoneState, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
         return state.of(rows)
 

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from berth.cluster.arrays import ALL_ROWS, BoolColumn, IntColumn, Rows
 from berth.framework.plugin import FITS
 from berth.scheduling.board import CLOSED, Int32s
-from berth.scheduling.evaluation import Evaluation
+from berth.scheduling.evaluation import Evaluation, zeros
 
 RUN_LENGTH = 64
 _RUN_COST = 4_000
@@ -145,7 +145,11 @@ class ConstantScores:
         self._evaluation = evaluation
         self._rows = rows
         self.parts = parts
-        found = [np.unique(evaluation.raw[i][rows], return_inverse=True) for i in parts]
+        found = [
+            np.unique(evaluation.raw[i][rows], return_inverse=True)
+            for i in parts
+            if evaluation.busy_scores[i]
+        ]
         differing = [(values, kinds) for values, kinds in found if len(values) > 1]
         width = max([len(values) for values, _ in differing], default=1)
         self.kinds = np.array([kinds for _, kinds in differing], dtype=np.int32).reshape(-1, len(rows))
@@ -163,6 +167,9 @@ class ConstantScores:
         self.total[:] = 0
         columns = []
         for i in self.parts:
+            if not e.busy_scores[i]:
+                columns.append(zeros(len(is_open)))
+                continue
             column = np.zeros(len(is_open), dtype=np.int64)
             column[is_open] = e.profile.scores[i].plugin.normalize(e.score_states[i], e.raw[i][rows], rows)
             self.total += (e.profile.scores[i].weight * column).astype(np.int32)

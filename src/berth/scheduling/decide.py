@@ -59,8 +59,9 @@ def weigh(evaluation: Evaluation, rows: NDArray[np.intp]) -> tuple[list[IntColum
     """Return each priority's scores of the feasible rows, and their weighted totals (int64[n])."""
     scores = evaluation.normalized(rows)
     total = np.zeros(len(rows), dtype=np.int64)
-    for weighted, column in zip(evaluation.profile.scores, scores, strict=True):
-        total += weighted.weight * column
+    for weighted, column, busy in zip(evaluation.profile.scores, scores, evaluation.busy_scores, strict=True):
+        if busy:
+            total += weighted.weight * column
     return scores, total
 
 

@@ -1,6 +1,7 @@
 """What a profile makes of one shape of pods over all nodes, kept and mended row by row."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -39,11 +40,21 @@ class Unschedulable:
         return f"0/{self.n_nodes} nodes are available: {', '.join(parts)}."
 
 
+@lru_cache(maxsize=8)
+def zeros(n: int) -> IntColumn:
+    """Return a column of zeros that nobody may write to."""
+    column = np.zeros(n, dtype=np.int64)
+    column.flags.writeable = False
+    return column
+
+
 class Evaluation:
     """Verdicts and raw scores of one shape for every row, with the version of the cluster that they hold for.
 
     Attributes
     ----------
+    busy_filters, busy_scores : list of bool
+        Which plugins have anything to say of the shape; what the others say is one column of zeros that they share.
     before : PreFiltered
         What the filters say before any node is looked at.
     dropped : bool[n_rows] or None
@@ -56,6 +67,8 @@ class Evaluation:
         self.cluster = cluster
         self.filter_states: list[Any] = []
         self.score_states: list[Any] = []
+        self.busy_filters: list[bool] = []
+        self.busy_scores: list[bool] = []
         self.codes: list[IntColumn] = []
         self.raw: list[IntColumn] = []
         self.before: PreFiltered = EVERY_NODE
@@ -69,13 +82,24 @@ class Evaluation:
         pod, cluster = self.pod, self.cluster
         self.filter_states = [f.plugin.prepare(pod, cluster) for f in self.profile.filters]
         self.score_states = [s.plugin.prepare(pod, cluster) for s in self.profile.scores]
-        self.codes = [
-            f.plugin.filter(state, ALL_ROWS)
+        self.busy_filters = [
+            not f.plugin.is_idle(state)
             for f, state in zip(self.profile.filters, self.filter_states, strict=True)
         ]
-        self.raw = [
-            s.plugin.score(state, ALL_ROWS)
+        self.busy_scores = [
+            not s.plugin.is_idle(state)
             for s, state in zip(self.profile.scores, self.score_states, strict=True)
+        ]
+        nothing = zeros(cluster.nodes.n_rows)
+        self.codes = [
+            f.plugin.filter(state, ALL_ROWS) if busy else nothing
+            for f, state, busy in zip(
+                self.profile.filters, self.filter_states, self.busy_filters, strict=True
+            )
+        ]
+        self.raw = [
+            s.plugin.score(state, ALL_ROWS) if busy else nothing
+            for s, state, busy in zip(self.profile.scores, self.score_states, self.busy_scores, strict=True)
         ]
         self.before = self._prefilter()
         self.dropped = self._drop()
@@ -97,14 +121,27 @@ class Evaluation:
             if rows is None:
                 self.filter_states[i] = f.plugin.prepare(self.pod, self.cluster)
                 rows = ALL_ROWS
-            self.codes[i][rows] = f.plugin.filter(self.filter_states[i], rows)
-            touched[rows] = True
+            was_busy, busy = self.busy_filters[i], not f.plugin.is_idle(self.filter_states[i])
+            self.busy_filters[i] = busy
+            if busy != was_busy:
+                rows = ALL_ROWS
+                self.codes[i] = zeros(len(touched)) if was_busy else zeros(len(touched)).copy()
+            if busy:
+                self.codes[i][rows] = f.plugin.filter(self.filter_states[i], rows)
+            if busy or was_busy:
+                touched[rows] = True
         for i, s in enumerate(self.profile.scores):
             rows = s.plugin.mend(self.score_states[i], changes)
             if rows is None:
                 self.score_states[i] = s.plugin.prepare(self.pod, self.cluster)
                 rows = ALL_ROWS
-            self.raw[i][rows] = s.plugin.score(self.score_states[i], rows)
+            was_busy, busy = self.busy_scores[i], not s.plugin.is_idle(self.score_states[i])
+            self.busy_scores[i] = busy
+            if busy != was_busy:
+                rows = ALL_ROWS
+                self.raw[i] = zeros(len(touched)) if was_busy else zeros(len(touched)).copy()
+            if busy:
+                self.raw[i][rows] = s.plugin.score(self.score_states[i], rows)
         before, self.before = self.before, self._prefilter()
         moved = self.before != before
         if changes.nodes and self.dropped is not None:
@@ -115,8 +152,10 @@ class Evaluation:
     def normalized(self, rows: NDArray[np.intp]) -> list[IntColumn]:
         """Return each priority's scores of the feasible rows, unweighted, in the profile's order."""
         return [
-            s.plugin.normalize(state, raw[rows], rows)
-            for s, state, raw in zip(self.profile.scores, self.score_states, self.raw, strict=True)
+            s.plugin.normalize(state, raw[rows], rows) if busy else zeros(len(rows))
+            for s, state, raw, busy in zip(
+                self.profile.scores, self.score_states, self.raw, self.busy_scores, strict=True
+            )
         ]
 
     def first_failures(self) -> IntColumn:
@@ -142,7 +181,10 @@ class Evaluation:
             return error
         if self.dropped is not None and not (self.cluster.nodes.alive & ~self.dropped).any():
             return NO_NODES
-        if not any((codes < 0).any() for codes in self.codes):
+        if not any(
+            busy and int(codes.min(initial=0)) < 0
+            for busy, codes in zip(self.busy_filters, self.codes, strict=True)
+        ):
             return None
         failing = self.failing()
         asked = self.asked()
@@ -200,5 +242,6 @@ class Evaluation:
             self.fits = asked.copy()
         else:
             self.fits[rows] = asked[rows]
-        for codes in self.codes:
-            self.fits[rows] &= codes[rows] == FITS
+        for busy, codes in zip(self.busy_filters, self.codes, strict=True):
+            if busy:
+                self.fits[rows] &= codes[rows] == FITS

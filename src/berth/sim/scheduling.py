@@ -7,6 +7,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from berth.cluster.arrays import IdColumn
 from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.pods import PodRows, PodValues
 from berth.framework.profile import Profile
@@ -17,7 +18,7 @@ from berth.objects.workloads import Namespace, Service
 from berth.releases import RELEASES
 from berth.releases.profiles import provider_profile
 from berth.releases.release import Options
-from berth.scheduling.batch import place
+from berth.scheduling.batch import place_columns
 from berth.scheduling.evaluations import Evaluations
 from berth.scheduling.ties import TieBreaker
 from berth.sim.made_cluster import MadeCluster, PodStream
@@ -70,10 +71,10 @@ def schedule(
     for number, run in groupby(order.tolist()):
         pattern = patterns[number]
 
-        def assume(row: int, pattern: Incoming = pattern) -> None:
-            pods.append(cluster.assume(pattern, row))
+        def assume(rows: IdColumn, pattern: Incoming = pattern) -> None:
+            pods.extend(cluster.assume_all(pattern, rows).tolist())
 
-        place(evaluations.of(pattern), sum(1 for _ in run), ties, assume)
+        place_columns(evaluations.of(pattern), sum(1 for _ in run), ties, assume)
     return pods
 
 

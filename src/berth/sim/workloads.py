@@ -21,11 +21,12 @@ from berth.module.rounds import Rules
 from berth.module.services import members, resolve_workload
 from berth.module.templates import pattern_of
 from berth.releases.module import addition_profile
+from berth.scheduling import compiled
 from berth.scheduling.decide import decide
 from berth.scheduling.evaluation import Evaluation
 from berth.scheduling.ties import TieBreaker
 from berth.sim import scheduling
-from berth.sim.benchmarks import SEED, Run, Undo, Workload, measure, snapshot_file
+from berth.sim.benchmarks import SEED, Run, Undo, Workload, cache_folder, measure, snapshot_file
 from berth.sim.clusters import generate_objects
 from berth.sim.workload_files import Size, WorkloadFile, read_workload, shipped_workloads
 from berth.sources.snapshot import load_snapshot
@@ -233,5 +234,7 @@ def sized(workload: Workload, nodes: int | None, existing: int | None, pods: int
 def child(name: str, nodes: str, existing: str, pods: str, runs: str) -> None:
     """Measure in this process, for the one that started it: the result goes to standard output as JSON."""
     (workload,) = chosen([name])
+    compiled.keep_in(str(cache_folder("kernels")))
+    compiled.load()
     result = measure(workload, Size(int(nodes), int(existing), int(pods)), int(runs))
     print(json.dumps(asdict(result)))

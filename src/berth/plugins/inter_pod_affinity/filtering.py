@@ -71,6 +71,10 @@ class MatchInterPodAffinity(FilterPlugin[Required]):
     def reject(self, state: Required) -> Rejection | None:
         return None if state.unreadable is None else Rejection((state.unreadable,))
 
+    def is_idle(self, state: Required) -> bool:
+        own = state.companies or state.shuns or state.own_error or state.shuns_all or state.unreadable
+        return not (own or state.blocked.sums or state.error or state.is_refused)
+
     def filter(self, state: Required, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
         numbers = np.arange(state.cluster.nodes.n_rows)[rows]
         codes = np.zeros(len(numbers), dtype=np.int64)

@@ -122,6 +122,9 @@ class InterPodAffinityPriority(ScorePlugin[Preferred]):
     def error(self, state: Preferred) -> str | None:
         return state.refusal if self.unreadable is Unreadable.FAILS else None
 
+    def is_idle(self, state: Preferred) -> bool:
+        return state.is_off or not (state.tally.sums or state.refusal or state.needs_readable)
+
     def score(self, state: Preferred, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
         total = np.zeros(len(state.cluster.nodes.alive[rows]), dtype=np.int64)
         if state.refusal is None and not state.is_off:

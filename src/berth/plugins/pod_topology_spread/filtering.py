@@ -102,6 +102,9 @@ class SpreadFilter(FilterPlugin[HardSpread]):
             return Rejection((state.error,), Finality.ERROR)
         return None
 
+    def is_idle(self, state: HardSpread) -> bool:
+        return not state.domains and not state.error
+
     def filter(self, state: HardSpread, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
         codes = np.zeros(state.n_rows, dtype=np.int64)
         if state.error:

@@ -43,6 +43,9 @@ class SoftSpread:
 class _SpreadScore(ScorePlugin[SoftSpread]):
     """What both releases have in common."""
 
+    def is_idle(self, state: SoftSpread) -> bool:
+        return not state.domains
+
     def score(self, state: SoftSpread, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
         return np.zeros(len(state.cluster.nodes.alive[rows]), dtype=np.int64)
 

@@ -105,6 +105,9 @@ class VolumeBinding(FilterPlugin[VolumeBindingState]):
     def reject(self, state: VolumeBindingState) -> Rejection | None:
         return state.rejection
 
+    def is_idle(self, state: VolumeBindingState) -> bool:
+        return not state.has_claims and state.rejection is None
+
     def filter(
         self, state: VolumeBindingState, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0
     ) -> IntColumn:
@@ -134,6 +137,9 @@ class VolumeBindingScore(ScorePlugin[int]):
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> int:
         return cluster.nodes.n_rows
+
+    def is_idle(self, state: int) -> bool:
+        return True
 
     def score(self, state: int, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
         return np.zeros(state, dtype=np.int64)[rows]
