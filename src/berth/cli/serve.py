@@ -58,6 +58,7 @@ def serve(
     """
     from berth.cli.plan import parse_time
     from berth.config import load_settings
+    from berth.config.kernels import keep_kernels
     from berth.service.origin import wall_clock
 
     overrides: dict[str, object] = {
@@ -71,6 +72,7 @@ def serve(
         "profiles.file": profiles,
     }
     settings = load_settings(config, os.environ, overrides)
+    keep_kernels(os.environ)
     run(settings, reset=reset, clock=wall_clock if now is None else _stopped(parse_time(now)))
 
 

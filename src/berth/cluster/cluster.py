@@ -92,6 +92,7 @@ class Cluster:
         self._owners_id: dict[bytes, int] = {}
         self._nonzero = (GrowingArray(np.int64), GrowingArray(np.int64))
         self._load_delta = GrowingArray(np.float64)
+        self._name_ids = GrowingArray(np.int32, fill=NONE)
         self._homeless: dict[int, set[int]] = {}
 
     @property
@@ -134,7 +135,9 @@ class Cluster:
         self.host_ports.grow_to(self.nodes.n_rows)
         for column in (*self._nonzero, self._load_delta):
             column.grow_to(self.nodes.n_rows)
-        for pod in self._homeless.pop(self.pods.node_names.id(node.metadata.name), ()):
+        self._name_ids.grow_to(self.nodes.n_rows)
+        name_id = self._name_ids.values[row] = self.pods.node_names.id(node.metadata.name)
+        for pod in self._homeless.pop(name_id, ()):
             self.pods.move(pod, row)
             if self._counts(pod):
                 self._count(pod, row, 1)
@@ -253,10 +256,8 @@ class Cluster:
         if len(rows) < _N_WORTH_ALL or pod.info.spec.volumes:
             return np.array([self.assume(pod, row, name=name) for row in rows.tolist()], dtype=np.intp)
         distinct, counts = np.unique(rows, return_counts=True)
-        name_ids = np.zeros(self.nodes.n_rows, dtype=np.int32)
-        name_ids[distinct] = [self.pods.node_names.id(self.nodes.names[row]) for row in distinct.tolist()]
         values = PodValues(name, "", pod.namespace_id, pod.spec_id, pod.labels_id, pod.owners_id, NONE)
-        pods = self.pods.put_copies(values, name_ids[rows], rows)
+        pods = self.pods.put_copies(values, self._name_ids.values[rows], rows)
         for resource_id, amount in pod.info.held.items():
             self.requested.of(resource_id)[distinct] += counts * amount
         for column, amount in zip(self._nonzero, pod.info.nonzero, strict=True):

@@ -25,7 +25,7 @@ PARTS: tuple[type[Any], ...] = (NoClasses, SpreadClasses, Shares, topology_sprea
 METHODS = ("class_of", "table", "place", "close")
 HELPERS: tuple[Callable[..., Any], ...] = (
     board.next_local, board.close_constants,
-    kernel.refresh_block, kernel.join, kernel.refresh, kernel.kth, kernel.slot_for, kernel.settle,
+    kernel.refresh_block, kernel.join, kernel.refresh, kernel.kth, kernel.slot_for, kernel.shut,
     spread_score, share_score, *topology_spread.COMPILED,
 )  # fmt: skip
 

@@ -29,8 +29,6 @@ from berth.scheduling.board import (
 SHIFT = 4
 """A leaf is a block of 16 positions: trees stay small, and looking through one costs as much as two levels of a tree."""
 
-GO_ON = -1
-
 
 def class_of(self: Classed, row: int) -> int:
     """Return the class of a row; stands for the part's own method, which is compiled."""
@@ -143,46 +141,16 @@ def slot_for(name: int, classes: IntColumn, sizes: Int32s) -> int:
     return free
 
 
-def settle(
-    position: int,
-    row: int,
-    part: Classed,
-    board: Board,
-) -> int:
-    """Bring a position up to date after a placement; `GO_ON`, or why the run has to stop."""
-    value, slot = board.value, board.slot
-    classes, sizes, best, ties = board.classes, board.sizes, board.best, board.ties
-    local = next_local(
-        position, board.placed[position], board.levels, board.run_start, board.run_at, board.runs
-    )
-    if local == MISSING:
-        return LEVEL
-    at = slot[position]
-    if local == CLOSED:
-        value[position], slot[position] = CLOSED, -1
-        sizes[at] -= 1
-        board.state[N_OPEN] -= 1
-        close(part, row)
-        refresh(position, slot, value, at, best, ties)
-        board.state[PENDING] = -1
-        stale = close_constants(position, board.kinds, board.histogram)
-        return STALE if stale and board.state[N_OPEN] > 0 else GO_ON
-    name = class_of(part, row)
-    to = at
-    if classes[at] != name:
-        to = slot_for(name, classes, sizes)
-        if to < 0:
-            return CROWDED
-        classes[to] = name
-        sizes[to] += 1
-        sizes[at] -= 1
-        slot[position] = to
-    value[position] = local + board.constant[position]
-    if to != at:
-        refresh(position, slot, value, at, best, ties)
-    refresh(position, slot, value, to, best, ties)
-    board.state[PENDING] = -1
-    return GO_ON
+def shut(position: int, part: Classed, board: Board) -> bool:
+    """Close a position; tell whether scores have to be normalised again."""
+    at = board.slot[position]
+    board.value[position], board.slot[position] = CLOSED, -1
+    board.sizes[at] -= 1
+    board.state[N_OPEN] -= 1
+    close(part, board.rows[position])
+    refresh(position, board.slot, board.value, at, board.best, board.ties)
+    stale = close_constants(position, board.kinds, board.histogram)
+    return stale and board.state[N_OPEN] > 0
 
 
 def run(board: Board, part: Classed, weight: int, n: int, in_turn: bool) -> int:
@@ -194,13 +162,39 @@ def run(board: Board, part: Classed, weight: int, n: int, in_turn: bool) -> int:
         Ties are taken round-robin; else the first one by name.
     """
     state, classes, sizes, best, ties = board.state, board.classes, board.sizes, board.best, board.ties
+    value, slot = board.value, board.slot
     slots, names = np.empty_like(classes), np.empty_like(classes)
     tied, wanted = np.empty_like(classes), np.empty_like(classes)
     while state[N_DONE] < n:
         if state[PENDING] >= 0:
-            status = settle(state[PENDING], board.rows[state[PENDING]], part, board)
-            if status != GO_ON:
-                return status
+            position = state[PENDING]
+            local = next_local(
+                position, board.placed[position], board.levels, board.run_start, board.run_at, board.runs
+            )
+            if local == MISSING:
+                return LEVEL
+            if local == CLOSED:
+                state[PENDING] = -1
+                if shut(position, part, board):
+                    return STALE
+            else:
+                # Inline: handing all arrays to a function takes longer than what it does.
+                at = to = slot[position]
+                if len(classes) > 1:
+                    name = class_of(part, board.rows[position])
+                    if classes[at] != name:
+                        to = slot_for(name, classes, sizes)
+                        if to < 0:
+                            return CROWDED
+                        classes[to] = name
+                        sizes[to] += 1
+                        sizes[at] -= 1
+                        slot[position] = to
+                value[position] = local + board.constant[position]
+                if to != at:
+                    refresh(position, slot, value, at, best, ties)
+                refresh(position, slot, value, to, best, ties)
+                state[PENDING] = -1
         if state[N_OPEN] == 0:
             return DONE
         done = state[N_DONE]
@@ -220,11 +214,11 @@ def run(board: Board, part: Classed, weight: int, n: int, in_turn: bool) -> int:
                 tied[n_tied], wanted[n_tied] = slots[i], best[slots[i], 1]
                 n_tied += 1
         k = state[COUNTER] % count if in_turn else 0
-        position = kth(k, tied[:n_tied], wanted[:n_tied], board.slot, board.value, best, ties)
+        position = kth(k, tied[:n_tied], wanted[:n_tied], slot, value, best, ties)
         board.chosen[done], board.total[done] = position, top
         board.n_feasible[done] = state[N_OPEN]
         for i in range(n_live):
-            if slots[i] == board.slot[position]:
+            if slots[i] == slot[position]:
                 board.class_score[done] = scores[i]
         state[N_DONE] += 1
         state[COUNTER] += 1
