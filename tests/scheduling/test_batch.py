@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from berth.cluster.cluster import Cluster
+from berth.cluster.modern_accounting import ModernAccounting
 from berth.framework.profile import Profile
 from berth.objects.base import LabelSelector, LabelSelectorRequirement
 from berth.objects.pods import (
@@ -26,6 +27,7 @@ from berth.scheduling.evaluation import Evaluation
 from berth.scheduling.ties import TieBreaker, TieRule
 from tests.builders import HOST, a_cluster, a_node, a_pod, a_service
 from tests.scheduling.modern_worlds import MODERN, modern_clusters, modern_pods
+from tests.scheduling.modern_worlds import ZONE as MODERN_ZONE
 from tests.scheduling.worlds import PROFILE, clusters, contents, pods
 
 RULES: tuple[TieRule, ...] = ("round-robin", "random", "name")
@@ -211,3 +213,48 @@ def test_nothing_is_assumed_where_nothing_fits() -> None:
     assert [d.reason for d in decisions] == ["0/1 nodes are available: 1 Insufficient cpu."] * 3
     assert ties.counter == 0
     assert np.count_nonzero(cluster.pods.alive) == 0
+
+
+def a_modern_cluster(n_nodes: int, n_zones: int, seed: int = 1) -> Cluster:
+    """Nodes of some sizes, in random order, with a service."""
+    chance = np.random.default_rng(seed)
+    cluster = Cluster(ModernAccounting())
+    for i in chance.permutation(n_nodes).tolist():
+        labels = {MODERN_ZONE: f"z{i % n_zones}"} if i % 7 else {}
+        cpu, pods = str(chance.choice([2, 4, 16])), str(chance.choice([3, 10, 110]))
+        taints = ["spot:PreferNoSchedule"] if i % 5 == 0 else []
+        cluster.put_node(a_node(f"n{i:04}", cpu=cpu, memory="32Gi", pods=pods, labels=labels, taints=taints))
+    cluster.put(a_service("web"))
+    return cluster
+
+
+@pytest.mark.parametrize("max_tree_bytes", [0, 2_000, 64 << 20])
+def test_classes_may_be_more_than_there_is_room_for(
+    monkeypatch: pytest.MonkeyPatch, max_tree_bytes: int
+) -> None:
+    # With 2,000 bytes the trees of the first classes have room, and those of the later ones have not.
+    monkeypatch.setattr(batch, "MAX_TREE_BYTES", max_tree_bytes)
+    cluster = a_modern_cluster(40, n_zones=16)
+    check_alike(cluster, a_pod(labels={"app": "web"}, cpu="100m"), 120, profile=MODERN)
+
+
+@pytest.mark.parametrize("labels", [{"app": "web"}, {}])
+@pytest.mark.parametrize("n", [300, 4_000])
+def test_big_batches_are_alike_compiled_and_in_python(
+    monkeypatch: pytest.MonkeyPatch, labels: dict[str, str], n: int
+) -> None:
+    cluster = a_modern_cluster(700, n_zones=3)
+    pod = cluster.incoming(a_pod(labels=labels, cpu="150m", memory="200Mi"))
+    evaluation = Evaluation(MODERN, pod, cluster)
+    outcomes = []
+    for kernels in (compiled.load(), None):
+        monkeypatch.setattr(batch, "kernels_for", lambda n, kernels=kernels: kernels)
+        prepared = Batch.of(evaluation)
+        assert prepared is not None
+        placements = prepared.run(n, TieBreaker(counter=5))
+        scores = {name: column.tolist() for name, column in placements.scores().items()}
+        outcomes.append(
+            (placements.row.tolist(), placements.total.tolist(), placements.n_feasible.tolist(), scores)
+        )
+    assert len(outcomes[0][0]) == n
+    assert outcomes[0] == outcomes[1]
