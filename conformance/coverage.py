@@ -9,11 +9,10 @@ gives one something other than 0 or the maximum.
 
 import collections
 from pathlib import Path
-from typing import Any
 
 from berth.releases import RELEASES
 from conformance.compare import ORACLES
-from conformance.golden import read_golden
+from conformance.golden import exercised, read_golden
 
 DOCS = Path(__file__).resolve().parent.parent / "docs" / "conformance.md"
 BEGIN, END = "<!-- coverage: begin -->", "<!-- coverage: end -->"
@@ -22,15 +21,10 @@ BEGIN, END = "<!-- coverage: begin -->", "<!-- coverage: end -->"
 def count(release: str) -> collections.Counter[str]:
     """Count the cases that exercise each predicate and priority of a release."""
     found: collections.Counter[str] = collections.Counter()
-    maximum = RELEASES[release].maximum
     for _, answer in read_golden(release):
-        predicates: dict[str, Any] = answer.get("predicates") or {}  # type: ignore[assignment]
-        priorities: dict[str, Any] = answer.get("priorities") or {}  # type: ignore[assignment]
-        for name, verdict in predicates.items():
-            found[name] += bool(verdict)
-        for name, scores in priorities.items():
-            values = set(scores.values())
-            found[name] += len(values) > 1 or not values <= {0, maximum}
+        names = [*(answer.get("predicates") or {}), *(answer.get("priorities") or {})]
+        found.update(dict.fromkeys(names, 0))
+        found.update(exercised(answer, RELEASES[release].maximum))
     return found
 
 

@@ -104,3 +104,28 @@ def test_names_the_releases_that_there_are() -> None:
 
 def test_a_release_is_needed() -> None:
     assert berth("answer").code == 2
+
+
+def test_feature_gates_are_set_over_those_of_the_case() -> None:
+    node = a_node("n1")
+    node["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
+    case = {"id": "c", "pod": {"metadata": {"name": "p"}}, "nodes": [node]}
+    asked = ("answer", "--release", "1.13")
+    plain = json.loads(berth(*asked, stdin=json.dumps(case)).out)
+    gated = json.loads(
+        berth(*asked, "--feature-gates", "TaintNodesByCondition=true", stdin=json.dumps(case)).out
+    )
+    assert plain["failed"] == {"n1": ["node(s) were not ready"]}
+    assert gated["feasible"] == ["n1"]
+    case["options"] = {"featureGates": {"TaintNodesByCondition": True}}
+    back = json.loads(
+        berth(*asked, "--feature-gates", "TaintNodesByCondition=false", stdin=json.dumps(case)).out
+    )
+    assert back == plain
+
+
+@pytest.mark.parametrize("gates", ["EvenPodsSpread", "=true", "EvenPodsSpread=yes"])
+def test_feature_gates_that_cannot_be_read_are_refused(gates: str) -> None:
+    run = berth("answer", "--release", "1.17", "--feature-gates", gates, stdin="")
+    assert run.code == 2
+    assert "EvenPodsSpread=true" in run.err

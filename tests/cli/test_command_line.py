@@ -39,6 +39,8 @@ def test_examples_in_the_help_work(command: str, shop: Path, tmp_path: Path) -> 
     (tmp_path / "cluster.json").write_bytes(shop.read_bytes())
     (tmp_path / "berth.yaml").write_text("module: {ties: name}\n")
     (tmp_path / "scenarios.jsonl").write_bytes(scenario_lines()[0] + b"\n")
+    (tmp_path / "cases.jsonl").write_text('{"id": "c", "pod": {}, "nodes": []}\n')
+    (tmp_path / "policy.json").write_text('{"kind": "Policy", "apiVersion": "v1"}')
     test_writes_what_a_store_holds(shop, tmp_path)
     for example in examples(command):
         script = f'berth() {{ {" ".join(COMMAND)} "$@"; }}\nset -e\n{example}\n'

@@ -1,4 +1,4 @@
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -386,3 +386,15 @@ def test_a_profile_needs_one_queue_sort_and_a_binder() -> None:
 def test_a_filter_without_its_pre_filter_is_refused() -> None:
     plugins = {"preFilter": {"disabled": [{"name": "NodePorts"}]}}
     assert "NodePorts" in mistakes({"profiles": [{"plugins": plugins}]})["profiles[0].plugins"]
+
+
+def test_what_keeps_unsupported_pods_out_is_in_every_profile() -> None:
+    release = a_release()
+    guarded = replace(
+        release,
+        filters={**release.filters, "Guard": lambda options: Stub("Guard", options)},  # type: ignore[dict-item,return-value]
+        default_filters=lambda options: POINTS["filter"] | {"Guard"},
+    )
+    plugins = {"filter": {"disabled": [{"name": "*"}]}, "preFilter": {"disabled": [{"name": "*"}]}}
+    (got,) = read({"profiles": [{"plugins": plugins}]}, guarded).profiles.values()
+    assert [one.name for one in got.filters] == ["Guard"]

@@ -59,7 +59,7 @@ def test_a_record_and_a_decoded_pod_have_the_same_ids(given_pods: list[dict[str,
         from_pod = cluster.values_of(record_of(decoded))
         incoming = cluster.incoming(decoded)
         assert from_bytes == spaced == from_pod
-        assert incoming.shape[:4] == (
+        assert incoming.shape[:5] == (
             from_bytes.namespace_id,
             from_bytes.labels_id,
             from_bytes.spec_id,

@@ -36,7 +36,7 @@ BEST_EFFORT, BURSTABLE = a_pod(), a_pod(cpu="1")
         ({"MemoryPressure": "True", "Fancy": "Unknown"}, ()),
         (
             {"NetworkUnavailable": "Unknown", "OutOfDisk": "True", "Ready": "False"},
-            (NOT_READY, OUT_OF_DISK, NETWORK_UNAVAILABLE),
+            (NETWORK_UNAVAILABLE, OUT_OF_DISK, NOT_READY),
         ),
     ],
 )

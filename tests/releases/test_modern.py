@@ -25,6 +25,7 @@ from berth.objects.pods import (
     Volume,
 )
 from berth.releases import RELEASES
+from berth.releases.profiles import provider_profile
 from berth.releases.release import Options
 from berth.scheduling.batch import place
 from berth.scheduling.decide import decide
@@ -35,7 +36,7 @@ from tests.builders import a_node, a_pod
 from tests.scheduling.worlds import NODE_NAMES, contents, node_lists, nodes, pods, renamed, some_zones
 
 RELEASE = RELEASES["1.36"]
-PROFILE = RELEASE.profile(Options())
+PROFILE = provider_profile(RELEASE, Options())
 RESTART_ALL = "RestartAllContainersOnContainerExits"
 
 

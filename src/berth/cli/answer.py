@@ -38,7 +38,7 @@ def answer(release: Release, feature_gates: FeatureGates = "") -> None:
 
         berth answer --release module < scenarios.jsonl > plans.jsonl
 
-        berth answer --release 1.17 --feature-gates EvenPodsSpread=false < cases.jsonl > answers.jsonl
+        berth answer --release 1.36 < cases.jsonl > answers.jsonl
     """
     answer_all(answerer(release, feature_gates), sys.stdin.buffer, sys.stdout.buffer)
 

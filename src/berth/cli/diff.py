@@ -72,7 +72,7 @@ def diff(
 
         berth diff --from 1.17 --to 1.36 --snapshot cluster.json
 
-        berth diff --from 1.17 --to 1.17 --to-config policy.json --pending --output json
+        berth diff --from 1.17 --to 1.17 --to-config policy.json -o json
     """
     from berth.cli.errors import Mistakes
     from berth.cli.progress import progress

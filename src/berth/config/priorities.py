@@ -27,7 +27,6 @@ OPTIONAL_ADD_PRIORITIES = (
     "MostRequestedPriority",
     "RequestedToCapacityRatioPriority",
     "ResourceLimitsPriority",
-    "EvenPodsSpreadPriority",
     "ServiceSpreadingPriority",
     "EqualPriority",
 )

@@ -230,6 +230,11 @@ class _Build:
                 self._miss(name, f"without {name} at filter, which is {NOT_YET}")
                 continue
             made_filters.append(NamedFilter(name, self._with(name, factory(options), self._of_filter(name))))
+        # Filters that are not upstream's keep pods with unsupported wishes from passing: no file takes them out.
+        guards = self.release.default_filters(options) - POINTS["filter"]
+        made_filters += [
+            NamedFilter(name, make(options)) for name, make in self.release.filters.items() if name in guards
+        ]
         for name in scores:
             score = self.release.scores.get(self._score_name(name))
             plugin = score(options) if score else None

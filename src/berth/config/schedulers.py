@@ -1,6 +1,5 @@
 """Which plugins decide: a configuration file, an algorithm provider, or a release's default."""
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from berth.config.mistakes import ConfigError, ConfigMistake
 from berth.config.policy import KIND as POLICY
 from berth.config.policy import NOT_YET, read_policy
 from berth.config.scheduler_configuration import KIND, read_scheduler_configuration
+from berth.plugins.volume_limits import read_max_volumes
 from berth.releases.profiles import DEFAULT_PROVIDER, missing_names, provider_names, provider_profile
 from berth.releases.registered import own_feature_gates
 from berth.releases.release import Options, Release
@@ -58,14 +58,6 @@ def configure(
     missing = missing_names(release, *provider_names(release, options, provider))
     notes = (f"{NOT_YET} for {release.name}, and not asked: {', '.join(missing)}",) if missing else ()
     return Configured({DEFAULT_SCHEDULER: profile}, notes), options
-
-
-def read_max_volumes(text: str) -> int | None:
-    """Read ``KUBE_MAX_PD_VOLS`` as upstream does; None, for the default, if it is no positive number."""
-    if not re.fullmatch(r"[+-]?[0-9]+", text):
-        return None
-    number = int(text)
-    return number if 0 < number < 1 << 63 else None
 
 
 def _check_kind(document: At, release: Release) -> None:

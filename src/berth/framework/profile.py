@@ -26,7 +26,8 @@ class NamedFilter:
     plugin: FilterPlugin[Any]
 
 
-def _all_of_them(reasons: Reasons) -> Reasons:
+def all_reasons(reasons: Reasons) -> Reasons:
+    """Tell everything."""
     return reasons
 
 
@@ -49,6 +50,6 @@ class Profile:
     filters: tuple[NamedFilter, ...]
     scores: tuple[WeightedScore, ...]
     always_check_all: bool = False
-    reported: Callable[[Reasons], Reasons] = _all_of_them
+    reported: Callable[[Reasons], Reasons] = all_reasons
     checks_claims: bool = False
     drops: FilterPlugin[Any] | None = None

@@ -45,6 +45,8 @@ class CheckNodeCondition(FilterPlugin[Cluster]):
         return np.where(blocked > 0, (ids.astype(np.int64) << 1 | cordoned) + 1, FITS)
 
     def reasons(self, state: Cluster, code: int) -> tuple[str, ...]:
+        if code == FITS:
+            return ()
         conditions_id, cordoned = divmod(code - 1, 2)
         found = _blocking(state.nodes.condition_sets.items[conditions_id])
         return (*found, UNSCHEDULABLE) if cordoned else found

@@ -6,6 +6,7 @@ Predicates run as plugins of the scheduling framework already, and a plugin give
 from collections.abc import Mapping
 
 from berth.cluster.accounting import LegacyAccounting
+from berth.framework.csi_migration import Migration
 from berth.plugins.image_locality import ImageLocality
 from berth.plugins.inter_pod_affinity import InterPodAffinityPriority, MatchInterPodAffinity, Rules
 from berth.plugins.inter_pod_affinity.filtering import AFFINITY, REASONS
@@ -61,7 +62,11 @@ FILTERS: Mapping[str, FilterFactory] = {
     ),
     **volume_counts_1_17(),
     "CheckVolumeBinding": lambda options: VolumeBinding(
-        BindingRules(selected_node=SelectedNode.PINNED, sought_by_annotation=True)
+        BindingRules(
+            selected_node=SelectedNode.PINNED,
+            sought_by_annotation=True,
+            migration=Migration.of_1_17(options.feature_gates),
+        )
     ),
     "NoVolumeZoneConflict": lambda options: VolumeZone(
         unbound='PersistentVolumeClaim was not found: "{name}"'

@@ -148,6 +148,7 @@ RELEASE_1_36 = Release(
     default_scores=lambda options: dict(_WEIGHTS),
     gated_accounting=_accounting,
     refuses_empty=False,
+    scores_lone_node=True,
 )
 
 MODERN: Mapping[str, Release] = {RELEASE_1_36.name: RELEASE_1_36}

@@ -1,4 +1,4 @@
-"""The scheduling module's profiles, with 1.13's arithmetic (without the gate TaintNodesByCondition)."""
+"""The scheduling module's profile, with 1.13's arithmetic (without the gate TaintNodesByCondition)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,23 +6,25 @@ from typing import Any
 from berth.errors import InputError
 from berth.framework.plugin import ScorePlugin
 from berth.framework.profile import NamedFilter, Profile, WeightedScore
-from berth.plugins.inter_pod_affinity import InterPodAffinityPriority, MatchInterPodAffinity
-from berth.plugins.node_affinity import MatchNodeSelector, PreferMatchingNodes
-from berth.plugins.node_conditions import DISK_PRESSURE, MEMORY_PRESSURE, PID_PRESSURE, CheckNodeCondition
 from berth.plugins.node_load_forecast import NodeLoadForecast
-from berth.plugins.node_ports import NodePorts
-from berth.plugins.node_resources_fit import NodeResourcesFit
-from berth.plugins.resource_allocation import (
-    ResourceAllocation,
-    balanced_allocation,
-    least_requested,
-    most_requested,
-)
-from berth.plugins.selector_spread import SelectorSpread
-from berth.plugins.taint_toleration import PreferToleratedTaints, TolerateTaints
-from berth.plugins.volume_binding import VolumeBinding
+from berth.releases.legacy_1_13 import RELEASE_1_13
+from berth.releases.release import Options
 
-MAXIMUM = 10
+MAXIMUM = RELEASE_1_13.maximum
+
+FILTERS = {
+    "CheckNodeCondition": "CheckNodeCondition",
+    "PodFitsResources": "PodFitsResources",
+    "PodFitsHostPorts": "PodFitsHostPorts",
+    "PodMatchNodeSelector": "MatchNodeSelector",
+    "PodToleratesNodeTaints": "PodToleratesNodeTaints",
+    "CheckVolumeBinding": "CheckVolumeBinding",
+    "CheckNodeMemoryPressure": "CheckNodeMemoryPressure",
+    "CheckNodePIDPressure": "CheckNodePIDPressure",
+    "CheckNodeDiskPressure": "CheckNodeDiskPressure",
+    "MatchInterPodAffinity": "MatchInterPodAffinity",
+}
+"""The predicates in the module's order, with the names that 1.13 has for them."""
 
 
 def addition_profile(weights: Mapping[str, int], hard_pod_affinity_weight: int = 1) -> Profile:
@@ -38,33 +40,22 @@ def addition_profile(weights: Mapping[str, int], hard_pod_affinity_weight: int =
     InputError
         There is no such priority.
     """
-    filters = (
-        NamedFilter("CheckNodeCondition", CheckNodeCondition()),
-        NamedFilter("PodFitsResources", NodeResourcesFit()),
-        NamedFilter("PodFitsHostPorts", NodePorts()),
-        NamedFilter("PodMatchNodeSelector", MatchNodeSelector()),
-        NamedFilter("PodToleratesNodeTaints", TolerateTaints()),
-        NamedFilter("CheckVolumeBinding", VolumeBinding()),
-        NamedFilter("CheckNodeMemoryPressure", MEMORY_PRESSURE),
-        NamedFilter("CheckNodePIDPressure", PID_PRESSURE),
-        NamedFilter("CheckNodeDiskPressure", DISK_PRESSURE),
-        NamedFilter("MatchInterPodAffinity", MatchInterPodAffinity()),
-    )
-    known: dict[str, ScorePlugin[Any]] = {
-        "LeastRequestedPriority": ResourceAllocation(least_requested, MAXIMUM),
-        "BalancedResourceAllocation": ResourceAllocation(balanced_allocation, MAXIMUM),
-        "SelectorSpreadPriority": SelectorSpread(MAXIMUM),
-        "NodeAffinityPriority": PreferMatchingNodes(MAXIMUM),
-        "TaintTolerationPriority": PreferToleratedTaints(MAXIMUM),
-        "InterPodAffinityPriority": InterPodAffinityPriority(
-            maximum=MAXIMUM, hard_pod_affinity_weight=hard_pod_affinity_weight
-        ),
-        "NodeLoadForecastPriority": NodeLoadForecast(MAXIMUM),
-        "MostRequestedPriority": ResourceAllocation(most_requested, MAXIMUM),
-    }
+    options = Options(hard_pod_affinity_weight=hard_pod_affinity_weight)
+    known = priorities(options)
     for name in weights:
         if name not in known:
             raise InputError("module.addWeights", name, f"one of {', '.join(known)}")
     return Profile(
-        filters, tuple(WeightedScore(name, known[name], weight) for name, weight in weights.items())
+        tuple(NamedFilter(name, RELEASE_1_13.filters[theirs](options)) for name, theirs in FILTERS.items()),
+        tuple(WeightedScore(name, known[name], weight) for name, weight in weights.items()),
     )
+
+
+def priorities(options: Options) -> dict[str, ScorePlugin[Any]]:
+    """Return every priority that an addition can be scored by: 1.13's that need no argument, and the forecast."""
+    found: dict[str, ScorePlugin[Any]] = {"NodeLoadForecastPriority": NodeLoadForecast(MAXIMUM)}
+    for name, make in RELEASE_1_13.scores.items():
+        plugin = make(options)
+        if plugin is not None:
+            found[name] = plugin
+    return found

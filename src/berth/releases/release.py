@@ -6,7 +6,7 @@ from typing import Any
 
 from berth.cluster.accounting import Accounting
 from berth.framework.plugin import FilterPlugin, ScorePlugin
-from berth.framework.profile import NamedFilter, Profile, WeightedScore
+from berth.framework.profile import all_reasons
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +75,6 @@ def _none(options: Options) -> frozenset[str]:
     return frozenset()
 
 
-def _all_of_them(reasons: Reasons) -> Reasons:
-    return reasons
-
-
 @dataclass(frozen=True, slots=True)
 class Release:
     """A Kubernetes release.
@@ -93,6 +89,9 @@ class Release:
         Priority name to weight, likewise.
     gated_accounting : callable or None
         Makes the accounting where feature gates change it.
+    scores_lone_node : bool
+        Whether an error in scoring counts where a single node fits, which kube-scheduler takes unscored; the protocol
+        of 1.36 scores it all the same.
     refuses_empty : bool
         Whether a cluster without nodes is an error, and not a cluster of which none fits.
     mandatory_filters : callable
@@ -124,21 +123,13 @@ class Release:
     mandatory_filters: Names = _none
     providers: Mapping[str, Provider] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
-    reported: Callable[[Reasons], Reasons] = _all_of_them
+    reported: Callable[[Reasons], Reasons] = all_reasons
     checks_claims: bool = False
     drops: FilterPlugin[Any] | None = None
     asks_all: bool = False
     gated_accounting: Callable[[Options], Accounting] | None = None
     refuses_empty: bool = True
-
-    def profile(self, options: Options) -> Profile:
-        """Make the default profile: what is on by default, with its weights."""
-        on, weights = self.default_filters(options), self.default_scores(options)
-        scores = {name: make(options) for name, make in self.scores.items() if name in weights}
-        return Profile(
-            tuple(NamedFilter(name, make(options)) for name, make in self.filters.items() if name in on),
-            tuple(WeightedScore(name, s, weights[name]) for name, s in scores.items() if s is not None),
-        )
+    scores_lone_node: bool = False
 
     def accounting_for(self, options: Options) -> Accounting:
         """Return how pods are counted with the options' feature gates."""

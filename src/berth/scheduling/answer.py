@@ -88,7 +88,9 @@ def answer(release: Release, cluster: Cluster, pod: Incoming, options: Options) 
     if not fitting:
         return answered | {"message": _message(len(rows), answered["failed"], before)}
     weights = release.default_scores(options)
-    return answered | _scores(scores, weights, cluster, pod, np.array(fitting, dtype=np.intp))
+    left_rows = np.array(fitting, dtype=np.intp)
+    lone = release.scores_lone_node
+    return answered | _scores(scores, weights, cluster, pod, left_rows, scores_lone_node=lone)
 
 
 def _candidates(release: Release, cluster: Cluster, pod: Incoming) -> list[int]:
@@ -133,6 +135,8 @@ def _scores(
     cluster: Cluster,
     pod: Incoming,
     rows: NDArray[np.intp],
+    *,
+    scores_lone_node: bool,
 ) -> dict[str, Any]:
     names = [cluster.nodes.names[row] for row in rows.tolist()]
     total = np.zeros(len(rows), dtype=np.int64)
@@ -152,7 +156,8 @@ def _scores(
         priorities[name] = dict(zip(names, column.tolist(), strict=True))
     if error is not None:
         # The only node is taken without a look at its score.
-        return {"priorities": priorities, "best": names} if len(names) == 1 else {"error": error}
+        lone = len(names) == 1 and not scores_lone_node
+        return {"priorities": priorities, "best": names} if lone else {"error": error}
     totals: list[int] = total.tolist()
     highest = max(totals)
     return {

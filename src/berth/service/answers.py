@@ -12,12 +12,15 @@ Json = dict[str, object]
 
 def request_json(request: Request) -> Json:
     """Return a request."""
+    n_failed = sum(decided.reason is not None for decided in request.decisions)
     return {
         "requestId": request.id,
         "received": _time(request.received),
         "state": request.state,
         "round": request.round,
         "podList": [_entry_json(entry) for entry in request.entries],
+        "done": len(request.decisions) - n_failed,
+        "failed": n_failed,
         "decisions": [msgspec.to_builtins(decided) for decided in request.decisions],
         "retryOf": request.retry_of,
         "retriedAs": request.retried_as,

@@ -110,6 +110,8 @@ class RequestAnswer(BaseModel):
     )
     round: int | None
     podList: list[Entry]
+    done: int = Field(description="How many of its decisions were carried out")
+    failed: int = Field(description="How many of them failed, each with its reason")
     decisions: list[RequestDecision]
     retryOf: str | None
     retriedAs: str | None

@@ -19,10 +19,12 @@ from numpy.typing import NDArray
 from berth.cluster.arrays import ALL_ROWS, BoolColumn, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.log import Changes
+from berth.framework.csi_migration import Migration, NotTranslatable
+from berth.framework.node_selection import matches_node_selector
 from berth.framework.plugin import FITS, BatchKind, FilterPlugin, Finality, Rejection, ScorePlugin
 from berth.framework.verdicts import Verdicts
 from berth.objects.selectors import SelectorError
-from berth.objects.storage import PersistentVolumeClaim, StorageClass
+from berth.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from berth.plugins.volume_binding.bindings import bindings
 from berth.plugins.volume_binding.capacity import has_capacity
 from berth.plugins.volume_binding.claims import (
@@ -150,18 +152,37 @@ def _judge_bound(
 ) -> None:
     # A node that misses one volume is not asked for the next: an error there would not come up.
     open_rows = state.every_row
+    migration = rules.migration
+    by_row = migration.by_row(cluster)
     for claim in claims.bound:
         volume = cluster.objects.persistent_volumes.get("", claim.spec.volume_name)
         if volume is None and rules.refuses:
-            state.codes[open_rows] = NO_VOLUME
+            state.codes[open_rows & (state.codes >= 0)] = NO_VOLUME
             break
         if volume is None:
             state.fail(open_rows, f'could not find v1.PersistentVolume "{claim.spec.volume_name}"')
             break
         reached = np.zeros_like(open_rows)
         reached[reach.of(volume)] = True
+        plugin, _ = migration.handle(volume)
+        migrated = [row for row, plugins in by_row.items() if plugin in plugins]
+        if migrated:
+            try:
+                reached[migrated] = _reached_by_driver(volume, migration, cluster)[migrated]
+            except NotTranslatable as error:
+                stuck = np.zeros_like(open_rows)
+                stuck[migrated] = True
+                state.fail(open_rows & stuck, f"could not translate pv: {error}")
         open_rows &= reached
-    state.codes[~open_rows] = NODE_CONFLICT
+    state.codes[~open_rows & (state.codes >= 0)] = NODE_CONFLICT
+
+
+def _reached_by_driver(volume: PersistentVolume, migration: Migration, cluster: Cluster) -> BoolColumn:
+    """Tell from which rows an in-tree volume can be reached as a CSI volume (bool[n_rows])."""
+    affinity = migration.affinity(volume)
+    if affinity is None:
+        return np.ones(cluster.nodes.n_rows, dtype=np.bool_)
+    return matches_node_selector(cluster.nodes, affinity, with_fields=False)
 
 
 def _judge_delayed(

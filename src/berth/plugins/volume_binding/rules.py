@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from berth.framework.csi_migration import NO_MIGRATION, Migration
+
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 
 
@@ -49,6 +51,8 @@ class BindingRules:
         Whether CSI drivers may say how much storage is left.
     attributes_classes : bool
         Whether claim and volume must agree on their VolumeAttributesClass.
+    migration : Migration
+        Which in-tree volumes are reached as their CSI driver would have it, where they are bound.
     node_conflict : str
         The reason of nodes from which a bound volume can't be reached.
     """
@@ -68,6 +72,7 @@ class BindingRules:
     ephemeral: bool = False
     capacities: bool = False
     attributes_classes: bool = False
+    migration: Migration = NO_MIGRATION
     node_conflict: str = "node(s) had volume node affinity conflict"
 
     @classmethod
@@ -81,6 +86,7 @@ class BindingRules:
             ephemeral=True,
             capacities=True,
             attributes_classes=True,
+            migration=Migration.of_1_36(annotated=True),
             node_conflict="node(s) didn't match PersistentVolume's node affinity",
         )
 

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from berth.cluster.arrays import ALL_ROWS, NONE, BoolColumn, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.log import Changes
+from berth.framework.csi_migration import Migration
 from berth.framework.plugin import FITS, BatchKind, FilterPlugin
+from berth.objects.pods import Volume
 from berth.plugins.volume_limits.attached import Attached
 from berth.plugins.volume_limits.counting import (
     AZURE_DATA_DISK,
@@ -28,7 +30,6 @@ from berth.plugins.volume_limits.counting import (
     Mounting,
     limit_key,
 )
-from berth.plugins.volume_limits.migration import Migration
 
 __all__ = [
     "AZURE_DATA_DISK", "BETA_INSTANCE_TYPE", "CINDER_DISK", "EBS_DISK", "GCE_DISK", "INSTANCE_TYPE", "CSICounter",
@@ -201,12 +202,12 @@ class CSIVolumeLimits(_VolumeLimits):
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> LimitState:
         volumes = pod.info.spec.volumes
-        if not volumes:
+        if not any(map(self._may_count, volumes)):
             return LimitState(pod, cluster, Counted())
         mounting = Mounting(pod.namespace, pod.name, pod.uid, volumes, is_new=True)
         count = self.counter.count
         state = LimitState(pod, cluster, count(mounting, cluster.objects, frozenset()))
-        for migrated in set(self.counter.migration.by_row(cluster).values()):
+        for migrated in self._migrated_sets(cluster):
             state.by_migration[migrated] = count(mounting, cluster.objects, migrated)
         for counted in (state.wanted, *state.by_migration.values()):
             for pool in counted.pools.values():
@@ -255,6 +256,16 @@ class CSIVolumeLimits(_VolumeLimits):
     def _counter(self) -> Counter:
         return self.counter
 
+    def _may_count(self, volume: Volume) -> bool:
+        if volume.persistent_volume_claim or volume.ephemeral is not None:
+            return True
+        return self.counter.migration.handle(volume)[0] != ""
+
+    def _migrated_sets(self, cluster: Cluster) -> set[frozenset[str]]:
+        if not self.counter.migration.plugins:
+            return set()
+        return set(Attached.of(cluster, self.counter).migrated.values())
+
     def _limits(self, cluster: Cluster, pool: str) -> IntColumn:
         if self.reads_allocatable:
             limits = allocatable_limits(cluster, pool)
@@ -274,8 +285,16 @@ class CSIVolumeLimits(_VolumeLimits):
 
     def _csi_limits(self, cluster: Cluster) -> dict[int, dict[str, int]]:
         """Return for the rows whose CSINode has limits what they are, by pool."""
+        if not self.reads_csi_nodes:
+            return {}
+        attached = Attached.of(cluster, self.counter)
+        if attached.csi_limits is None:
+            attached.csi_limits = self._read_csi_nodes(cluster)
+        return attached.csi_limits
+
+    def _read_csi_nodes(self, cluster: Cluster) -> dict[int, dict[str, int]]:
         found: dict[int, dict[str, int]] = {}
-        for node in cluster.objects.csi_nodes.all() if self.reads_csi_nodes else ():
+        for node in cluster.objects.csi_nodes.all():
             row = cluster.nodes.row(node.metadata.name)
             for driver in node.spec.drivers if row != NONE else ():
                 if driver.allocatable is not None and driver.allocatable.count is not None:

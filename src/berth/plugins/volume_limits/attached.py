@@ -21,6 +21,8 @@ class Attached:
         The in-tree plugins that are migrated there; rows without any are not named.
     errors : dict of row to dict of pod id to str
         Pods whose volumes can't be counted.
+    csi_limits : dict of row to dict of pool to int, or None
+        What the nodes' CSINodes say, kept here as they hold for as long as the table does; None: not read yet.
     """
 
     def __init__(self, cluster: Cluster, counter: Counter) -> None:
@@ -32,6 +34,7 @@ class Attached:
         self._of_pod: dict[int, Counted] = {}
         self._of_spec: dict[tuple[int, int, frozenset[str]], Counted] = {}
         self.errors: dict[int, dict[int, str]] = {}
+        self.csi_limits: dict[int, dict[str, int]] | None = None
         self.migrated = counter.migration.by_row(cluster)
         for pod, row in self._pods_with_volumes():
             self._change(pod, row, 1)

@@ -9,9 +9,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from berth.cluster.objects import ClusterObjects
-from berth.objects.pods import Volume
-from berth.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass, storage_class_of
-from berth.plugins.volume_limits.migration import (
+from berth.framework.csi_migration import (
     AWS_EBS,
     AZURE_DISK,
     CINDER,
@@ -21,6 +19,8 @@ from berth.plugins.volume_limits.migration import (
     Migration,
     NotTranslatable,
 )
+from berth.objects.pods import Volume
+from berth.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass, storage_class_of
 
 NAMELESS = "PersistentVolumeClaim had no name"
 CSI_PREFIX = "attachable-volumes-csi-"
