@@ -16,6 +16,7 @@ from berth.objects.base import LabelSelector
 from berth.objects.pods import Pod, PodAffinity, PodAffinityTerm
 from berth.releases.legacy_1_13 import RELEASE_1_13
 from berth.releases.modern import RELEASE_1_36
+from berth.releases.profiles import provider_profile
 from berth.releases.release import Options
 from berth.scheduling import stream
 from berth.scheduling.decide import decide
@@ -26,8 +27,8 @@ from tests.builders import HOST, a_cluster, a_node, a_pod, a_service
 from tests.scheduling.test_batch import RULES
 from tests.scheduling.worlds import PROFILE, clusters, pods
 
-TODAY = RELEASE_1_36.profile(Options())
-PROFILES = {"module": PROFILE, "1.13": RELEASE_1_13.profile(Options()), "1.36": TODAY}
+TODAY = provider_profile(RELEASE_1_36, Options())
+PROFILES = {"module": PROFILE, "1.13": provider_profile(RELEASE_1_13, Options()), "1.36": TODAY}
 HAS_NUMBA = find_spec("numba") is not None
 Decided = list[tuple[int, int, int]]
 

@@ -206,6 +206,8 @@ class _Stream:
             if any(shape.moved_by(self._pods[other]) for other in ids if other != i):
                 del live[i]
                 self._alone[i] = self._evaluations[i]
+            # It holds on to columns.
+            shape.watching = []
         return live
 
     def _sync(self, stop: int) -> None:

@@ -13,6 +13,7 @@ from berth.scheduling.stream_columns import Columns, Counts, Output, Rules
 from berth.scheduling.ties import TieBreaker
 
 Floats = NDArray[np.float64]
+_ROWS_AT_A_TIME = 256
 
 
 class Twin:
@@ -25,11 +26,20 @@ class Twin:
         self._closed = int(np.iinfo(columns.base.dtype).min)
         self._in_order = np.arange(len(columns.base), dtype=np.int64)
         self._kinds = [RuleKind(kind) for kind in rules.kinds.tolist()]
+        self._weights = [np.maximum(shares.sum(axis=0), 1.0) for shares in rules.shares]
+        self._at = [columns_of[columns_of >= 0] for columns_of in rules.columns]
+        self._asked = [asked[: len(at)] for asked, at in zip(rules.asked, self._at, strict=True)]
+        for q, kind in enumerate(self._kinds):
+            if kind is RuleKind.BALANCED_GAIN:
+                self._asked[q] = np.hstack((self._asked[q], np.zeros((len(self._at[q]), 1))))
+        self._shares = [shares[: len(at)] for shares, at in zip(rules.shares, self._at, strict=True)]
 
     def build(self) -> None:
         """Compute all bases."""
-        for row in range(len(self._columns.base)):
-            self._columns.base[row] = self.rescored(row)
+        n_rows = len(self._columns.base)
+        for first in range(0, n_rows, _ROWS_AT_A_TIME):
+            rows = slice(first, min(n_rows, first + _ROWS_AT_A_TIME))
+            self._columns.base[rows] = self._rescored(rows)
 
     def run(
         self, order: NDArray[np.int32], first: int, last: int, ties: TieBreaker, output: Output
@@ -56,7 +66,7 @@ class Twin:
         columns, counts = self._columns, self._counts
         columns.used[row] += self._rules.held[shape]
         before = columns.base[row]
-        after = self.rescored(row)
+        after = self._rescored(slice(row, row + 1))[0]
         if len(counts.adds):
             adds = counts.adds[shape]
             counts.pods[row] += adds
@@ -72,47 +82,65 @@ class Twin:
             columns.is_stale[held & (columns.n_extreme[e] == 0)] = True
         return bool(columns.is_stale.any())
 
-    def rescored(self, row: int) -> NDArray[np.signedinteger]:
-        """Compute a row's base for all shapes."""
+    def _rescored(self, rows: slice) -> NDArray[np.signedinteger]:
+        """Compute the base of rows for all shapes."""
         rules, columns = self._rules, self._columns
-        used, allocatable = columns.used[row], columns.allocatable[row]
-        fixed = columns.fixed[row]
-        fits = (rules.needed <= (allocatable - used)[:, None]).all(axis=0) & (fixed != self._closed)
-        total = np.zeros(len(fixed))
-        for q, kind in enumerate(self._kinds):
-            at = rules.columns[q]
-            at = at[at >= 0]
+        used, allocatable, fixed = columns.used[rows], columns.allocatable[rows], columns.fixed[rows]
+        fits = (rules.needed <= (allocatable - used)[..., None]).all(axis=1)
+        fits &= fixed != self._closed
+        total = fixed.astype(np.float64)
+        for q, (kind, at) in enumerate(zip(self._kinds, self._at, strict=True)):
             if len(at):
-                total += rules.weights[q] * self._score(q, kind, used[at], allocatable[at])
-        return np.where(fits, fixed + total.astype(fixed.dtype), self._closed)
+                score = self._score(q, kind, used[:, at, None], allocatable[:, at, None])
+                score *= rules.weights[q]
+                total += score
+        total[~fits] = self._closed
+        return total.astype(fixed.dtype)
 
     def _score(self, q: int, kind: RuleKind, used: Floats, offered: Floats) -> Floats:
-        rules = self._rules
-        asked = rules.asked[q, : len(used)]
-        top = float(rules.maxima[q])
+        """Score rows for all shapes: float64[n_rows, n_shapes] of float64[n_rows, n_terms, 1]."""
+        asked, top = self._asked[q], float(self._rules.maxima[q])
+        has = offered > 0
+        requested = asked + used
+        has_all = bool(has.all())
+        offered_or_one = offered if has_all else np.where(has, offered, 1.0)
         if kind in (RuleKind.LEAST_ALLOCATED, RuleKind.MOST_ALLOCATED):
-            has = offered != 0
-            offered, shares = offered[has, None], rules.shares[q, : len(used)][has]
-            requested = asked[has] + used[has, None]
             if kind is RuleKind.LEAST_ALLOCATED:
-                amount = np.maximum(offered - requested, 0.0)
+                amount = np.subtract(offered, requested, out=requested)
+                np.maximum(amount, 0.0, out=amount)
             else:
-                amount = np.minimum(requested, offered)
-            scores = (np.floor(amount * top / offered) * shares).sum(axis=0)
-            return np.floor(scores / np.maximum(shares.sum(axis=0), 1.0))
+                amount = np.minimum(requested, offered, out=requested)
+            amount *= top
+            amount /= offered_or_one
+            np.floor(amount, out=amount)
+            shares, weights = self._shares[q], self._weights[q]
+            if not has_all:
+                shares = shares * has
+                weights = np.maximum(shares.sum(axis=1), 1.0)
+            amount *= shares
+            mean = amount.sum(axis=1)
+            mean /= weights
+            return np.floor(mean, out=mean)
         if kind is RuleKind.BALANCED_GAIN:
-            return _balanced_gain(asked, used, offered, top)
-        requested = asked + used[:, None]
+            requested /= offered_or_one
+            # The last shape is none at all: how even the shares are before.
+            even = _evenness(requested, top)
+            half = float(int(top) // 2)
+            gain = even[:, :-1] - even[:, -1:]
+            if not has_all:
+                gain = np.where(has.all(axis=1), gain, 0.0)
+            gain += half
+            gain *= 0.5
+            np.floor(gain, out=gain)
+            gain += half
+            return gain
         if kind is RuleKind.BALANCED_SHARES:
-            share = np.ones_like(requested)
-            np.divide(requested, offered[:, None], out=share, where=offered[:, None] != 0)
-            score = np.floor((1.0 - np.abs(share[0] - share[1])) * top)
-            return np.where((share < 1).all(axis=0), score, 0.0)
-        amount = requested if kind is RuleKind.MOST_REQUESTED else offered[:, None] - requested
-        each = np.zeros_like(requested)
-        usable = (offered[:, None] > 0) & (requested <= offered[:, None])
-        np.divide(amount * top, offered[:, None], out=each, where=usable)
-        return np.floor(np.floor(each).sum(axis=0) * 0.5)
+            share = np.where(has, requested / offered_or_one, 1.0)
+            score = np.floor((1.0 - np.abs(share[:, 0] - share[:, 1])) * top)
+            return np.where((share < 1).all(axis=1), score, 0.0)
+        amount = requested if kind is RuleKind.MOST_REQUESTED else offered - requested
+        each = np.where(has & (requested <= offered), np.floor(amount * top / offered_or_one), 0.0)
+        return np.floor(each.sum(axis=1) * 0.5)
 
     def _with_spread(self, s: int, n_feasible: int) -> IntColumn:
         """Return the shape's totals over all rows, with its score of spreading."""
@@ -139,12 +167,12 @@ class Twin:
         return total
 
 
-def _balanced_gain(asked: Floats, used: Floats, offered: Floats, top: float) -> Floats:
-    half = float(int(top) // 2)
-    if not offered.all():
-        return np.full(asked.shape[1], half + np.floor(half * 0.5))
-    before = np.minimum(used / offered, 1.0)
-    after = np.minimum((asked + used[:, None]) / offered[:, None], 1.0)
-    was = np.floor((1.0 - abs((before[0] - before[1]) / 2)) * top)
-    gain = np.floor((1.0 - np.abs((after[0] - after[1]) / 2)) * top) - was
-    return half + np.floor((half + gain) * 0.5)
+def _evenness(shares: Floats, top: float) -> Floats:
+    """Score how alike the two shares are."""
+    np.minimum(shares, 1.0, out=shares)
+    difference = shares[:, 0] - shares[:, 1]
+    np.abs(difference, out=difference)
+    difference *= -0.5
+    difference += 1.0
+    difference *= top
+    return np.floor(difference, out=difference)
