@@ -189,7 +189,9 @@ class _Stream:
         """Find out which shapes take part."""
         live: dict[int, LiveShape] = {}
         domain = None
-        for i in ids:
+        # One block: small arrays between those of evaluations that come and go would keep the memory from being reused.
+        fits = np.empty((len(ids), self._cluster.nodes.n_rows), dtype=np.bool_)
+        for i, its_fits in zip(ids, fits, strict=True):
             evaluation = self._alone.get(i) or self._evaluations[i]
             self._pods[i] = evaluation.pod
             shape = None if i in self._barred else live_shape(evaluation)
@@ -201,6 +203,8 @@ class _Stream:
             if shape is None:
                 self._alone[i] = evaluation
             else:
+                its_fits[:] = shape.fits
+                shape.fits = its_fits
                 live[i] = shape
         for i, shape in list(live.items()):
             if any(shape.moved_by(self._pods[other]) for other in ids if other != i):

@@ -31,6 +31,8 @@ class LiveShape:
 
     Attributes
     ----------
+    fits : bool[n_rows]
+        The feasible rows at the start: the evaluation's own, to be copied.
     needs : tuple of Term
         What has to be free on a row.
     scores : dict of index to (weight, Rule)
@@ -92,7 +94,7 @@ def live_shape(evaluation: Evaluation) -> LiveShape | None:
         return None
     shape = LiveShape(
         pod=e.pod,
-        fits=e.fits.copy(),
+        fits=e.fits,
         needs=(),
         scores={},
         even=0,
