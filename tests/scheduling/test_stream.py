@@ -11,9 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from berth.cluster.cluster import Cluster
-from berth.framework.profile import Profile
+from berth.framework.profile import Profile, WeightedScore
 from berth.objects.base import LabelSelector
 from berth.objects.pods import Pod, PodAffinity, PodAffinityTerm
+from berth.plugins.node_resources_score import ResourcesScore, most_allocated
+from berth.plugins.resource_allocation import ResourceAllocation, most_requested
 from berth.releases.legacy_1_13 import RELEASE_1_13
 from berth.releases.modern import RELEASE_1_36
 from berth.releases.profiles import provider_profile
@@ -28,7 +30,18 @@ from tests.scheduling.test_batch import RULES
 from tests.scheduling.worlds import PROFILE, clusters, pods
 
 TODAY = provider_profile(RELEASE_1_36, Options())
-PROFILES = {"module": PROFILE, "1.13": provider_profile(RELEASE_1_13, Options()), "1.36": TODAY}
+FULLEST = (
+    WeightedScore(
+        "most allocated", ResourcesScore(most_allocated, 100, (("cpu", 2), ("example.com/gpu", 3))), 3
+    ),
+    WeightedScore("most requested", ResourceAllocation(most_requested, 10), 7),
+)
+PROFILES = {
+    "fullest": replace(TODAY, scores=(*TODAY.scores, *FULLEST)),
+    "module": PROFILE,
+    "1.13": provider_profile(RELEASE_1_13, Options()),
+    "1.36": TODAY,
+}
 HAS_NUMBA = find_spec("numba") is not None
 Decided = list[tuple[int, int, int]]
 
