@@ -11,6 +11,7 @@ from berth.cluster.arrays import ALL_ROWS, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.log import Changes
 from berth.framework.plugin import FITS, BatchKind, FilterPlugin, Plugin
+from berth.framework.rules import Rule, RuleKind, Term
 
 
 @dataclass(slots=True)
@@ -74,6 +75,25 @@ class AllOf(FilterPlugin[Parts]):
         if set(kinds) == {BatchKind.CONSTANT}:
             return BatchKind.CONSTANT
         return BatchKind.LOCAL if set(kinds) <= {BatchKind.LOCAL, BatchKind.CONSTANT} else BatchKind.SERIAL
+
+    def moved_by(self, state: Parts, other: Incoming) -> bool:
+        parts = zip(self.parts, state.states, strict=True)
+        return any(
+            part.moved_by(part_state, other)
+            for part, part_state in parts
+            if part.resource_rule(part_state) is None
+        )
+
+    def resource_rule(self, state: Parts) -> Rule | None:
+        every_row = np.ones(state.cluster.nodes.n_rows, dtype=np.bool_)
+        terms: tuple[Term, ...] = ()
+        for part, part_state in zip(self.parts, state.states, strict=True):
+            rule = part.resource_rule(part_state)
+            if rule is not None:
+                terms += rule.terms
+            elif part.batch(part_state, every_row) is not BatchKind.CONSTANT:
+                return None
+        return Rule(RuleKind.FITS, terms)
 
 
 def batch_kinds(

@@ -4,6 +4,7 @@ A plugin answers for many rows at once. It is prepared once for a shape of pods;
 back to every other method, and is brought up to date (`Plugin.mend`) as pods come and go.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
@@ -11,9 +12,10 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.cluster.arrays import ALL_ROWS, IntColumn, Rows
+from berth.cluster.arrays import ALL_ROWS, IdColumn, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.log import Changes
+from berth.framework.rules import Rule
 
 S = TypeVar("S")
 
@@ -65,10 +67,44 @@ class Classed(Protocol):
         """The row is no longer feasible."""
 
 
+@dataclass(frozen=True, slots=True)
+class SpreadCounts:
+    """Pods of one kind by node and by one domain, for a score that wants them spread over either or both.
+
+    Attributes
+    ----------
+    per_row : int64[n_rows]
+        The counted pods on each node.
+    domain : int32[n_rows]
+        Each row's domain, 0 where it has none; None where only nodes count.
+    eligible : bool[n_rows]
+        The rows whose pods count for their domain.
+    host_skew, domain_skew : int
+        The allowed skew; 0 where the constraint is absent.
+    counts : callable
+        Tells whether a pod of a shape counts.
+    """
+
+    per_row: IntColumn
+    domain: IdColumn | None
+    eligible: NDArray[np.bool_]
+    host_skew: int
+    domain_skew: int
+    maximum: int
+    counts: Callable[[Incoming], bool]
+
+
 class Plugin(Generic[S]):
-    """What filters and scores have in common."""
+    """What filters and scores have in common.
+
+    Attributes
+    ----------
+    reads_pods : bool
+        Whether answers hang on the pods that are there, and not only on nodes and other objects.
+    """
 
     name: ClassVar[str]
+    reads_pods: ClassVar[bool] = True
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> S:
         """Gather what the plugin needs to know of the pod and the cluster."""
@@ -91,6 +127,18 @@ class Plugin(Generic[S]):
     def batch(self, state: S, feasible: NDArray[np.bool_]) -> BatchKind | Classed:
         """Tell how the answers move while pods of the state's shape are placed."""
         return BatchKind.SERIAL
+
+    def moved_by(self, state: S, other: Incoming) -> bool:
+        """Tell whether a pod of another shape may move answers that do not move with pods of the state's own."""
+        return self.reads_pods
+
+    def resource_rule(self, state: S) -> Rule | None:
+        """Return, of a plugin that is LOCAL, all that its answers hang on as a rule of resources, if they do."""
+        return None
+
+    def spread(self, state: S) -> "SpreadCounts | None":
+        """Return, of a score, the counts that it hangs on, if it is nothing but PodTopologySpread's rule over them."""
+        return None
 
 
 class FilterPlugin(Plugin[S]):

@@ -15,6 +15,7 @@ class EqualPriority(ScorePlugin[Cluster]):
     """1 for every node."""
 
     name = "EqualPriority"
+    reads_pods = False
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> Cluster:
         return cluster

@@ -73,6 +73,7 @@ class ImageLocality(ScorePlugin[IntColumn]):
     all_images: bool = False
 
     name = "ImageLocality"
+    reads_pods = False
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> IntColumn:
         nodes = cluster.nodes

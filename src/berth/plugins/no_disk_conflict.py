@@ -91,6 +91,9 @@ class NoDiskConflict(FilterPlugin[DiskState]):
     def batch(self, state: DiskState, feasible: NDArray[np.bool_]) -> BatchKind:
         return BatchKind.LOCAL if state.with_itself else BatchKind.CONSTANT
 
+    def moved_by(self, state: DiskState, other: Incoming) -> bool:
+        return bool(state.disks) and state.conflicts(other.spec_id)
+
 
 @dataclass(slots=True)
 class RestrictionState:
@@ -167,6 +170,10 @@ class VolumeRestrictions(FilterPlugin[RestrictionState]):
 
     def batch(self, state: RestrictionState, feasible: NDArray[np.bool_]) -> BatchKind:
         return BatchKind.SERIAL if state.alone else self.disks.batch(state.disks, feasible)
+
+    def moved_by(self, state: RestrictionState, other: Incoming) -> bool:
+        shares = bool(state.alone) and state.uses(other.namespace_id, other.info.claims)
+        return shares or self.disks.moved_by(state.disks, other)
 
 
 def disks_of(volumes: tuple[Volume, ...]) -> tuple[Volume, ...]:

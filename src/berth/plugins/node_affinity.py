@@ -39,6 +39,7 @@ class MatchNodeSelector(FilterPlugin[BoolColumn]):
     reason: str = "node(s) didn't match node selector"
 
     name = "NodeAffinity"
+    reads_pods = False
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> BoolColumn:
         spec = pod.info.spec
@@ -92,6 +93,7 @@ class NodeAffinity(FilterPlugin[Wanted]):
     added: NodeSelector | None = None
 
     name = "NodeAffinity"
+    reads_pods = False
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> Wanted:
         enforced = np.ones(cluster.nodes.n_rows, dtype=np.bool_)
@@ -166,6 +168,7 @@ class PreferMatchingNodes(ScorePlugin[Preference]):
     added: tuple[PreferredSchedulingTerm, ...] = ()
 
     name = "NodeAffinity"
+    reads_pods = False
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> Preference:
         affinity = pod.info.spec.affinity

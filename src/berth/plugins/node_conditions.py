@@ -33,6 +33,7 @@ class CheckNodeCondition(FilterPlugin[Cluster]):
     """Ready, disk, network, and not cordoned; a condition that is absent does no harm."""
 
     name = "CheckNodeCondition"
+    reads_pods = False
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> Cluster:
         return cluster
@@ -88,6 +89,7 @@ class CheckNodePressure(FilterPlugin[Pressure]):
     best_effort_only: bool = False
 
     name = "CheckNodePressure"
+    reads_pods = False
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> Pressure:
         return Pressure(cluster, concerns=not self.best_effort_only or is_best_effort(pod.info.spec))

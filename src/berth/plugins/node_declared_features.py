@@ -71,6 +71,7 @@ class NodeDeclaredFeatures(FilterPlugin[Needed]):
     enabled: bool = True
 
     name = "NodeDeclaredFeatures"
+    reads_pods = False
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> Needed:
         return Needed(cluster, needed_features(pod.info.spec) if self.enabled else frozenset())

@@ -33,6 +33,7 @@ class CheckNodeLabelPresence(FilterPlugin[Cluster]):
     reason: str = "node(s) didn't have the requested labels"
 
     name = "NodeLabel"
+    reads_pods = False
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> Cluster:
         return cluster
@@ -57,6 +58,7 @@ class PreferNodeLabels(ScorePlugin[Cluster]):
     absent: tuple[str, ...] = ()
 
     name = "NodeLabel"
+    reads_pods = False
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> Cluster:
         return cluster

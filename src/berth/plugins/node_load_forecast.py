@@ -30,6 +30,7 @@ class NodeLoadForecast(ScorePlugin[Cluster]):
     maximum: int
 
     name = "NodeLoadForecastPriority"
+    reads_pods = False
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> Cluster:
         return cluster

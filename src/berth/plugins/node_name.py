@@ -27,6 +27,7 @@ class NodeName(FilterPlugin[NamedNode]):
     reason: str = "node(s) didn't match the requested hostname"
 
     name = "NodeName"
+    reads_pods = False
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> NamedNode:
         return NamedNode(cluster, is_asked=bool(pod.node_name), row=cluster.nodes.row(pod.node_name))

@@ -44,3 +44,6 @@ class NodePorts(FilterPlugin[Wanted]):
 
     def batch(self, state: Wanted, feasible: NDArray[np.bool_]) -> BatchKind:
         return BatchKind.LOCAL if state.ports else BatchKind.CONSTANT
+
+    def moved_by(self, state: Wanted, other: Incoming) -> bool:
+        return bool(state.ports and other.info.host_ports)

@@ -80,6 +80,7 @@ class NodePreferAvoidPods(ScorePlugin[Avoidance]):
     maximum: int
 
     name = "NodePreferAvoidPods"
+    reads_pods = False
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> Avoidance:
         owner = pod.controller

@@ -13,6 +13,7 @@ from berth.cluster.accounting import BASE_RESOURCES, CPU, EPHEMERAL_STORAGE, MEM
 from berth.cluster.arrays import ALL_ROWS, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.framework.plugin import BatchKind, FilterPlugin
+from berth.framework.rules import Rule, RuleKind, Term
 
 _PODS_ID = BASE_RESOURCES.index(PODS)
 
@@ -87,6 +88,12 @@ class NodeResourcesFit(FilterPlugin[Fit]):
 
     def batch(self, state: Fit, feasible: NDArray[np.bool_]) -> BatchKind:
         return BatchKind.LOCAL
+
+    def moved_by(self, state: Fit, other: Incoming) -> bool:
+        return False
+
+    def resource_rule(self, state: Fit) -> Rule:
+        return Rule(RuleKind.FITS, tuple(Term(resource_id, asked) for resource_id, asked, _ in state.checks))
 
     def _ignores(self, resource: str) -> bool:
         if not self.ignored or "/" not in resource or "kubernetes.io/" in resource:

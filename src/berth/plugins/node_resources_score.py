@@ -14,6 +14,7 @@ from berth.cluster.accounting import BASE_RESOURCES, CPU, MEMORY, PODS
 from berth.cluster.arrays import ALL_ROWS, FloatColumn, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.framework.plugin import BatchKind, ScorePlugin
+from berth.framework.rules import Rule, RuleKind, Term
 
 CPU_AND_MEMORY = ((CPU, 1), (MEMORY, 1))
 """The resources that are scored by default, with their weights."""
@@ -51,6 +52,12 @@ def most_allocated(requested: IntColumn, allocatable: IntColumn, maximum: int) -
     used = np.minimum(requested, allocatable)
     np.floor_divide(used * maximum, allocatable, out=score, where=allocatable > 0)
     return score
+
+
+_RULES: dict[Kernel, RuleKind] = {
+    least_allocated: RuleKind.LEAST_ALLOCATED,
+    most_allocated: RuleKind.MOST_ALLOCATED,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +138,16 @@ class ResourcesScore(ScorePlugin[Usage]):
     def batch(self, state: Usage, feasible: NDArray[np.bool_]) -> BatchKind:
         return BatchKind.LOCAL
 
+    def resource_rule(self, state: Usage) -> Rule | None:
+        kind = _RULES.get(self.kernel)
+        if kind is None or self.ratio:
+            return None
+        terms = (
+            Term(resource_id, asked, counts_silent=resource_id in (_CPU_ID, _MEMORY_ID), weight=weight)
+            for resource_id, asked, _, weight in state.resources
+        )
+        return Rule(kind, tuple(terms), self.maximum)
+
 
 @dataclass(frozen=True, slots=True)
 class BalancedAllocation(ScorePlugin[Usage]):
@@ -163,6 +180,12 @@ class BalancedAllocation(ScorePlugin[Usage]):
 
     def batch(self, state: Usage, feasible: NDArray[np.bool_]) -> BatchKind:
         return BatchKind.LOCAL
+
+    def resource_rule(self, state: Usage) -> Rule | None:
+        if len(state.resources) not in (0, 2):
+            return None
+        terms = tuple(Term(resource_id, asked) for resource_id, asked, _, _ in state.resources)
+        return Rule(RuleKind.BALANCED_GAIN, terms, self.maximum)
 
 
 def evenness(requested: Sequence[IntColumn], allocatable: Sequence[IntColumn], maximum: int) -> IntColumn:

@@ -42,6 +42,7 @@ class NodeUnschedulable(FilterPlugin[Cordon]):
     reason: str = "node(s) were unschedulable"
 
     name = "NodeUnschedulable"
+    reads_pods = False
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> Cordon:
         tolerations = pod.info.spec.tolerations

@@ -14,6 +14,7 @@ from berth.cluster.accounting import BASE_RESOURCES, CPU, MEMORY
 from berth.cluster.arrays import ALL_ROWS, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.framework.plugin import BatchKind, ScorePlugin
+from berth.framework.rules import Rule, RuleKind, Term
 
 _CPU_ID, _MEMORY_ID = BASE_RESOURCES.index(CPU), BASE_RESOURCES.index(MEMORY)
 
@@ -74,6 +75,13 @@ def balanced_allocation(
     return score
 
 
+_RULES: dict[Kernel, RuleKind] = {
+    least_requested: RuleKind.LEAST_REQUESTED,
+    most_requested: RuleKind.MOST_REQUESTED,
+    balanced_allocation: RuleKind.BALANCED_SHARES,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Usage:
     """What the pod adds to a node, as the priorities count it."""
@@ -107,3 +115,10 @@ class ResourceAllocation(ScorePlugin[Usage]):
 
     def batch(self, state: Usage, feasible: NDArray[np.bool_]) -> BatchKind:
         return BatchKind.LOCAL
+
+    def resource_rule(self, state: Usage) -> Rule | None:
+        kind = _RULES.get(self.kernel)
+        if kind is None:
+            return None
+        cpu = Term(_CPU_ID, state.milli_cpu, counts_silent=True)
+        return Rule(kind, (cpu, Term(_MEMORY_ID, state.memory, counts_silent=True)), self.maximum)

@@ -29,6 +29,7 @@ class ResourceLimits(ScorePlugin[Limits]):
     """1 where the node's allocatable cpu or memory holds the pod's limit, else 0."""
 
     name = "ResourceLimits"
+    reads_pods = False
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> Limits:
         limits = limits_of(pod.info.spec)

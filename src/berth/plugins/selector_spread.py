@@ -116,6 +116,11 @@ class SelectorSpread(ScorePlugin[Spread]):
     def batch(self, state: Spread, feasible: NDArray[np.bool_]) -> BatchKind | Classed:
         return SpreadClasses.of(state, feasible, self.maximum) if state.adds_to_itself else BatchKind.CONSTANT
 
+    def moved_by(self, state: Spread, other: Incoming) -> bool:
+        if other.namespace_id != state.namespace_id:
+            return False
+        return any(selector.matches(other.labels) for selector in state.selectors)
+
 
 def spread_score(
     count: IntColumn,

@@ -102,6 +102,9 @@ class ServiceAffinity(FilterPlugin[Affinity]):
     def batch(self, state: Affinity, feasible: NDArray[np.bool_]) -> BatchKind:
         return BatchKind.SERIAL if state.follows else BatchKind.CONSTANT
 
+    def moved_by(self, state: Affinity, other: Incoming) -> bool:
+        return state.follows and other.namespace_id == state.namespace_id
+
     def _first(self, state: Affinity) -> int:
         pods = state.cluster.pods
         on_node = pods.active & (pods.column("namespace_id") == state.namespace_id)
@@ -192,6 +195,9 @@ class ServiceAntiAffinity(ScorePlugin[Company]):
         if not state.adds_to_itself:
             return BatchKind.CONSTANT
         return Shares.of(state.counts, self._slots(state), feasible, self.maximum)
+
+    def moved_by(self, state: Company, other: Incoming) -> bool:
+        return state.selector is not None and other.namespace_id == state.namespace_id
 
     def _slots(self, state: Company) -> IdColumn:
         """Return the label's value of every row as its id plus one, 0 where the label is absent."""

@@ -54,6 +54,7 @@ class TolerateTaints(FilterPlugin[Tolerations]):
     compares: bool = False
 
     name = "TaintToleration"
+    reads_pods = False
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> Tolerations:
         return Tolerations(cluster, pod.info.spec.tolerations, self.compares)
@@ -76,6 +77,7 @@ class PreferToleratedTaints(ScorePlugin[Tolerations]):
     compares: bool = False
 
     name = "TaintToleration"
+    reads_pods = False
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> Tolerations:
         return Tolerations(cluster, pod.info.spec.tolerations, self.compares)

@@ -34,6 +34,7 @@ class NotSupported(FilterPlugin[Need]):
     needs: Callable[[PodSpec], bool]
 
     name = "NotSupported"
+    reads_pods = False
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> Need:
         return Need(cluster, self.needs(pod.info.spec))
@@ -67,6 +68,7 @@ class DynamicResourcesScore(ScorePlugin[Cluster]):
     """0 everywhere, as for every pod without claims."""
 
     name = "DynamicResources"
+    reads_pods = False
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> Cluster:
         return cluster

@@ -39,6 +39,7 @@ class VolumeNodeConflict(FilterPlugin[VolumeNodeState]):
     """All volumes of the pod's claims may be used from the node."""
 
     name: ClassVar[str] = "VolumeNodeConflict"
+    reads_pods: ClassVar[bool] = False
     reason: str = "node(s) had volume node affinity conflict"
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> VolumeNodeState:

@@ -56,6 +56,7 @@ class VolumeZone(FilterPlugin[VolumeZoneState]):
     """
 
     name: ClassVar[str] = "VolumeZone"
+    reads_pods: ClassVar[bool] = False
     legacy_names: ClassVar[tuple[str, ...]] = ("NoVolumeZoneConflict",)
     unbound: str = 'PersistentVolumeClaim is not bound: "{name}"'
     class_annotation: bool = True

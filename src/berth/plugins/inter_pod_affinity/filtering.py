@@ -138,6 +138,9 @@ class MatchInterPodAffinity(FilterPlugin[Required]):
     def batch(self, state: Required, feasible: NDArray[np.bool_]) -> BatchKind | Classed:
         return BatchKind.SERIAL if state.moves_itself() else BatchKind.CONSTANT
 
+    def moved_by(self, state: Required, other: Incoming) -> bool:
+        return state.moved_by(other.namespace_id, other.labels_id, other.spec_id)
+
     def _is_blocked_without_key(self, state: Required) -> bool:
         return self.rules is Rules.EACH_TERM and "" in state.blocked.sums
 

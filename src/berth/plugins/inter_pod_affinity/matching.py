@@ -112,7 +112,11 @@ class Reaching:
 
     def has_own(self) -> bool:
         """Tell whether terms of the incoming pod select the pod itself, and so every other one like it."""
-        return bool(self._selecting_terms(self._pod.spec_id))
+        return self.has_terms_of(self._pod.spec_id)
+
+    def has_terms_of(self, spec_id: int) -> bool:
+        """Tell whether terms of a spec select the incoming pod."""
+        return bool(self._selecting_terms(spec_id))
 
     def _selecting_terms(self, spec_id: int) -> list[tuple[str, int, bool]]:
         return [

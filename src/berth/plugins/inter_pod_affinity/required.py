@@ -145,13 +145,19 @@ class Required:
 
     def moves_itself(self) -> bool:
         """Tell whether another pod of the shape could change the answers for the shape."""
-        return (
-            self.is_refused
-            or self.reaching.has_own()
-            or (self.rules is not Rules.TODAY and self.reaching.is_refused(self.pod.spec_id))
-            or any(company.includes_itself for company in self.companies)
-            or any(watch.selects(self.pod.namespace_id, self.pod.labels_id) for watch in self.shuns)
-        )
+        return self.is_refused or self.moved_by(self.pod.namespace_id, self.pod.labels_id, self.pod.spec_id)
+
+    def moved_by(self, namespace_id: int, labels_id: int, spec_id: int) -> bool:
+        """Tell whether a pod of a namespace, with labels and a spec, could change the answers for the shape."""
+        if self.cluster.specs[spec_id].has_affinity and (
+            self.reaching.has_terms_of(spec_id)
+            or (self.rules is not Rules.TODAY and self.reaching.is_refused(spec_id))
+        ):
+            return True
+        return any(
+            all(watch.selects(namespace_id, labels_id) for watch in company.watches)
+            for company in self.companies
+        ) or any(watch.selects(namespace_id, labels_id) for watch in self.shuns)
 
     def _note_refusals(self, terms: SpecTerms, any_pods: bool) -> None:
         if self.rules is Rules.TODAY:

@@ -164,6 +164,16 @@ class InterPodAffinityPriority(ScorePlugin[Preferred]):
         )
         return BatchKind.SERIAL if moves else BatchKind.CONSTANT
 
+    def moved_by(self, state: Preferred, other: Incoming) -> bool:
+        if any(watch.selects(other.namespace_id, other.labels_id) for watch, _ in state.watches):
+            return True
+        if self.unreadable is not Unreadable.LEFT_OUT and (state.refusal is not None or state.needs_readable):
+            return True
+        return other.info.has_affinity and (
+            state.reaching.has_terms_of(other.spec_id)
+            or (self.unreadable is not Unreadable.LEFT_OUT and state.reaching.is_refused(other.spec_id))
+        )
+
 
 def spread_out(sums: IntColumn, maximum: int, *, from_zero: bool) -> IntColumn:
     """Scale sums of weights so that the lowest becomes 0, the highest ``maximum``; all alike, they become 0.

@@ -52,6 +52,10 @@ class Matching:
         """Tell whether a pod of the shape adds to the count."""
         return not self._is_void and self.selects(pod.labels_id)
 
+    def counts_shape(self, pod: Incoming) -> bool:
+        """Tell whether a pod of any shape adds to the count."""
+        return self._namespace_id in (NONE, pod.namespace_id) and self.grows(pod)
+
     def per_row(self) -> IntColumn:
         """Count the pods on every row (int64[n_rows])."""
         pods, n_rows = self._cluster.pods, self._cluster.nodes.n_rows

@@ -158,3 +158,6 @@ class SpreadFilter(FilterPlugin[HardSpread]):
 
     def batch(self, state: HardSpread, feasible: NDArray[np.bool_]) -> BatchKind:
         return BatchKind.SERIAL if state.grows else BatchKind.CONSTANT
+
+    def moved_by(self, state: HardSpread, other: Incoming) -> bool:
+        return any(domains.matching.counts_shape(other) for domains in state.domains)

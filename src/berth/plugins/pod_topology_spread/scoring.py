@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from berth.cluster.arrays import ALL_ROWS, NONE, BoolColumn, FloatColumn, IdColumn, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.log import Changes
-from berth.framework.plugin import BatchKind, Classed, ScorePlugin
+from berth.framework.plugin import BatchKind, Classed, ScorePlugin, SpreadCounts
 from berth.objects.pods import TopologySpreadConstraint
 from berth.plugins.pod_topology_spread.constraints import (
     EVEN_PODS,
@@ -61,6 +61,9 @@ class _SpreadScore(ScorePlugin[SoftSpread]):
     def batch(self, state: SoftSpread, feasible: NDArray[np.bool_]) -> BatchKind | Classed:
         return BatchKind.SERIAL if state.domains else BatchKind.CONSTANT
 
+    def moved_by(self, state: SoftSpread, other: Incoming) -> bool:
+        return any(domains.matching.counts_shape(other) for domains in state.domains)
+
 
 @dataclass(frozen=True, slots=True)
 class SpreadScore(_SpreadScore):
@@ -99,6 +102,39 @@ class SpreadScore(_SpreadScore):
             return None
         what = "calculating preScoreState: obtaining pod's soft topology spread constraints"
         return f"{what}: {state.constraints.error}"
+
+    def spread(self, state: SoftSpread) -> SpreadCounts | None:
+        # One constraint over nodes and one over another key, of the same pods, every node having both keys or
+        # neither being asked for: what default spreading is.
+        hosts = [d for d in state.domains if d.constraint.key == HOSTNAME]
+        others = [d for d in state.domains if d.constraint.key != HOSTNAME]
+        if not state.domains or len(hosts) > 1 or len(others) > 1:
+            return None
+        if any(domains.constraint.max_skew < 1 for domains in state.domains):
+            return None
+        alive = state.cluster.nodes.alive
+        wants_all = [*hosts, *(others if state.constraints.needs_all_keys else ())]
+        if not all(domains.labelled[alive].all() for domains in wants_all):
+            return None
+        if len({domains.constraint.selector for domains in state.domains}) > 1:
+            return None
+        one = state.domains[0]
+        domain = None
+        if others:
+            domain = others[0].slots
+            if (_merge_empty(state.cluster, domain) != domain).any() and (
+                domain[alive] == state.cluster.nodes.labels.value_id("") + 1
+            ).any():
+                return None
+        return SpreadCounts(
+            per_row=one.per_row,
+            domain=domain,
+            eligible=others[0].eligible if others else one.eligible,
+            host_skew=hosts[0].constraint.max_skew if hosts else 0,
+            domain_skew=others[0].constraint.max_skew if others else 0,
+            maximum=self.maximum,
+            counts=one.matching.counts_shape,
+        )
 
     def normalize(self, state: SoftSpread, scores: IntColumn, rows: NDArray[np.intp]) -> IntColumn:
         if not state.domains:

@@ -74,6 +74,7 @@ class VolumeBinding(FilterPlugin[VolumeBindingState]):
     """Can the pod's claims have their volumes on the node?"""
 
     name: ClassVar[str] = "VolumeBinding"
+    reads_pods: ClassVar[bool] = False
     legacy_names: ClassVar[tuple[str, ...]] = ("CheckVolumeBinding",)
     rules: BindingRules = field(default_factory=BindingRules)
 
@@ -134,6 +135,7 @@ class VolumeBindingScore(ScorePlugin[int]):
     """1.36's, without the gate StorageCapacityScoring: 0 everywhere."""
 
     name: ClassVar[str] = "VolumeBinding"
+    reads_pods: ClassVar[bool] = False
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> int:
         return cluster.nodes.n_rows

@@ -93,6 +93,9 @@ class _VolumeLimits(FilterPlugin[LimitState]):
         # A second pod of the shape brings no volume that the first has not brought.
         return BatchKind.CONSTANT
 
+    def moved_by(self, state: LimitState, other: Incoming) -> bool:
+        return not state.is_idle and bool(other.info.spec.volumes)
+
     def _counter(self) -> Counter:
         raise NotImplementedError
 
