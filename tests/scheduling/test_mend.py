@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 
 from berth.cluster.cluster import Cluster
 from berth.cluster.log import ChangeLog
+from berth.framework.profile import Profile
 from berth.objects.pods import Pod
 from berth.scheduling.evaluation import Evaluation
 from tests.builders import a_service
+from tests.scheduling.modern_worlds import MODERN, modern_clusters, modern_nodes, modern_pods
 from tests.scheduling.worlds import NODE_NAMES, PROFILE, clusters, contents, nodes, pods, renamed, some_zones
 
 steps = st.one_of(
@@ -29,10 +31,11 @@ steps = st.one_of(
 class History:
     """A cluster to which things happen, and the evaluation of one pod that is mended along."""
 
-    def __init__(self, cluster: Cluster, pod: Pod) -> None:
+    def __init__(self, cluster: Cluster, pod: Pod, profile: Profile = PROFILE) -> None:
+        self.profile = profile
         self.cluster = cluster
         self.pod = cluster.incoming(pod)
-        self.kept = Evaluation(PROFILE, self.pod, cluster)
+        self.kept = Evaluation(profile, self.pod, cluster)
         self.n_named = 0
 
     def _row(self, number: int) -> int | None:
@@ -68,7 +71,23 @@ class History:
     def check(self) -> None:
         self.kept.mend()
         assert self.kept.version == self.cluster.log.version
-        assert contents(self.kept) == contents(Evaluation(PROFILE, self.pod, self.cluster))
+        fresh = Evaluation(self.profile, self.pod, self.cluster)
+        assert contents(self.kept) == contents(fresh)
+        check_idle(self.kept)
+        check_idle(fresh)
+
+
+def check_idle(evaluation: Evaluation) -> None:
+    """What plugins say of which the evaluation holds that they have nothing to say."""
+    e = evaluation
+    feasible = np.flatnonzero(e.fits)
+    for f, state, busy in zip(e.profile.filters, e.filter_states, e.busy_filters, strict=True):
+        assert busy or not f.plugin.filter(state).any()
+    for s, state, busy in zip(e.profile.scores, e.score_states, e.busy_scores, strict=True):
+        if not busy:
+            raw = s.plugin.score(state)
+            assert not raw.any()
+            assert not s.plugin.normalize(state, raw[feasible], feasible).any()
 
 
 @settings(max_examples=120)
@@ -90,3 +109,25 @@ def test_mended_equals_fresh_when_the_log_was_too_short(
     for what, thing, number in history:
         test.step(what, thing, number)
     test.check()
+
+
+any_pods = st.one_of(modern_pods, pods)
+modern_steps = st.one_of(
+    st.tuples(st.just("assume"), any_pods, st.integers(0, 9)),
+    st.tuples(st.just("assume its like"), st.none(), st.integers(0, 9)),
+    st.tuples(st.just("put pod"), any_pods, st.integers(0, 9)),
+    st.tuples(st.just("remove pod"), st.none(), st.integers(0, 99)),
+    st.tuples(st.just("change node"), st.sampled_from(NODE_NAMES).flatmap(modern_nodes), st.just(0)),
+    st.tuples(st.just("remove node"), st.none(), st.integers(0, 9)),
+    st.tuples(st.just("service"), st.sampled_from(["web", "db"]), st.just(0)),
+    st.tuples(st.just("mend"), st.none(), st.just(0)),
+)
+
+
+@settings(max_examples=100)
+@given(cluster=modern_clusters(), pod=any_pods, history=st.lists(modern_steps, max_size=20))
+def test_mended_equals_fresh_in_1_36(cluster: Cluster, pod: Pod, history: list[tuple[str, Any, int]]) -> None:
+    world = History(cluster, pod, MODERN)
+    for what, thing, number in history:
+        world.step(what, thing, number)
+    world.check()

@@ -72,10 +72,11 @@ class NodeResourcesFit(FilterPlugin[Fit]):
         allocatable, requested = state.cluster.nodes.allocatable, state.cluster.requested
         codes = np.zeros(state.cluster.nodes.n_rows, dtype=np.int64)[rows]
         for bit, (resource_id, asked, held) in enumerate(state.checks):
-            short = (
-                allocatable.of(resource_id)[rows] < requested.of(resource_id)[rows] + placed * held + asked
+            short = allocatable.of(resource_id)[rows] < requested.of(resource_id)[rows] + (
+                placed * held + asked
             )
-            codes |= short.astype(np.int64) << bit
+            if short.any():
+                codes |= short.astype(np.int64) << bit
         return codes
 
     def reasons(self, state: Fit, code: int) -> tuple[str, ...]:

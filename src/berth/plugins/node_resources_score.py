@@ -114,7 +114,7 @@ class ResourcesScore(ScorePlugin[Usage]):
         common, weights = 0, np.zeros_like(total)
         for resource_id, asked, held, weight in state.resources:
             allocatable = cluster.nodes.allocatable.of(resource_id)[rows]
-            requested = _nonzero(cluster, resource_id)[rows] + placed * held + asked
+            requested = _nonzero(cluster, resource_id)[rows] + (placed * held + asked)
             score = self.kernel(requested, allocatable, self.maximum)
             if not self.ratio and allocatable.all():
                 total += score * weight
