@@ -2,13 +2,14 @@
 
 import copy
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from berth.cluster.cluster import Cluster
+from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.modern_accounting import ModernAccounting
 from berth.framework.profile import Profile
 from berth.objects.base import LabelSelector, LabelSelectorRequirement
@@ -199,6 +200,19 @@ def test_pods_that_move_one_another_go_one_at_a_time() -> None:
     assert not can_batch(cluster, pod)
     decisions = check_alike(cluster, pod, 4)
     assert sorted(d.row for d in decisions if d.row is not None) == [0, 1]
+
+
+def test_weights_too_heavy_for_narrow_totals_are_added_up_in_64_bits() -> None:
+    heavy = tuple(replace(score, weight=2**31 - 1) for score in PROFILE.scores)
+    evaluation = Evaluation(replace(PROFILE, scores=heavy), *_one_pod_and_two_nodes())
+    assert Batch.of(evaluation) is None
+    placed = place(evaluation, 2, TieBreaker(), lambda row: None)
+    assert all(decision.score is not None and decision.score > 2**31 for decision in placed)
+
+
+def _one_pod_and_two_nodes() -> tuple[Incoming, Cluster]:
+    cluster = a_cluster(a_node("n1", cpu="4"), a_node("n2", cpu="8"))
+    return cluster.incoming(a_pod(cpu="1")), cluster
 
 
 def test_no_node_at_all() -> None:

@@ -38,6 +38,9 @@ from berth.scheduling.twin import Buckets, by_buckets, scan
 
 MAX_TREE_BYTES = 64 << 20
 """The memory that trees may take; with more classes the rest of the batch runs in Python, which needs none."""
+MAX_SCORE = 100
+MAX_TOTAL = 1 << 29
+"""Totals are 32-bit, with room for `CLOSED` below them: heavier weights are decided one at a time, in 64 bits."""
 
 _N_WORTH_BUCKETS = 16
 
@@ -140,6 +143,8 @@ class Batch:
         scores = [
             s.plugin.batch(state, e.fits) for s, state in zip(e.profile.scores, e.score_states, strict=True)
         ]
+        if sum(score.weight for score in e.profile.scores) * MAX_SCORE >= MAX_TOTAL:
+            return None
         classed = [(i, kind) for i, kind in enumerate(scores) if not isinstance(kind, BatchKind)]
         if BatchKind.SERIAL in scores or len(classed) > 1:
             return None
