@@ -83,7 +83,7 @@ def test_written_plan_equals_the_librarys(shop: Path, tmp_path: Path, output: st
     )
     planner.set_forecast(feed.delta(cluster, datetime.fromisoformat(NOW)))
     changes = [Change("r-01", "add", "shop", "web", 2), Change("r-02", "remove", "shop", "web", 1)]
-    expected = msgspec.to_builtins(planner.dry_run(1, changes))
+    expected = msgspec.to_builtins(planner.dry_run(1, changes).written())
     assert run.code == 0
     assert yaml.safe_load(run.out) == expected
     assert expected["nodesWithoutForecast"] == 1

@@ -293,8 +293,8 @@ def test_pods_matching_a_selector_are_those_of_the_namespace() -> None:
     cluster = a_cluster(
         pods=[a_pod("a", labels=web), a_pod("b"), a_pod("c", labels=web, namespace="shop", phase="Failed")]
     )
-    assert cluster.pods_matching("shop", from_map(web)).tolist() == [False, False, True]
-    assert cluster.pods_matching("none", from_map(web)).tolist() == [False, False, False]
+    assert cluster.pods_matching("shop", from_map(web)).tolist() == [2]
+    assert cluster.pods_matching("none", from_map(web)).tolist() == []
 
 
 def test_a_node_is_put_together_again_from_its_columns() -> None:

@@ -1,7 +1,10 @@
 """Which pod leaves: the order of leaving, who may, and the nodes' scores, kept from one removal to the next."""
 
+from collections.abc import Mapping
+from copy import copy
 from functools import cmp_to_key
-from typing import Any
+from math import floor
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -9,14 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from berth.cluster.arrays import NONE
 from berth.cluster.cluster import Cluster
+from berth.cluster.pods import PodIds
 from berth.errors import InputError
+from berth.module import removal
 from berth.module.changes import WorkloadName
-from berth.module.removal import REMOVAL_PRIORITIES, Leaving, Removal, in_leaving_order, may_leave
+from berth.module.removal import REMOVAL_PRIORITIES, Leaving, in_leaving_order, may_leave
 from berth.module.services import members
 from berth.objects.pods import Pod
-from berth.objects.workloads import Service
-from berth.scheduling.ties import TieBreaker
+from berth.scheduling import compiled, running
+from berth.scheduling.ties import TieBreaker, TieRule
 from tests.builders import (
     a_cluster,
     a_deployment,
@@ -26,6 +32,7 @@ from tests.builders import (
     a_stateful_set,
     replica_set_of,
 )
+from tests.cluster.model import columns_of
 
 WEB = {"app": "web"}
 SERVICE = a_service("web")
@@ -39,18 +46,102 @@ def web_pod(name: str, **more: Any) -> Pod:
     return a_pod(name, labels=WEB, **more)
 
 
-def leaving(cluster: Cluster, workload: WorkloadName | None = None, service: Service = SERVICE) -> Leaving:
-    return Leaving(cluster, service, workload, WEIGHTS, 10)
+class Removal(NamedTuple):
+    """One removal: the pod that leaves, its node and what was said of it (None, empty and 0 without a node)."""
+
+    pod: str
+    node: str | None = None
+    score: int | None = None
+    scores: Mapping[str, int] = {}
+    feasible: int = 0
+
+
+def removed(
+    cluster: Cluster,
+    n: int,
+    ties: TieBreaker,
+    workload: WorkloadName | None = None,
+    weights: Mapping[str, int] = WEIGHTS,
+    maximum: int = 10,
+) -> list[Removal]:
+    """Remove up to ``n`` pods, as many at once as go."""
+    found: list[Removal] = []
+    while len(found) < n:
+        its_members = members(cluster, SERVICE)
+        leaving = Leaving(cluster, SERVICE, its_members, workload, weights, maximum)
+        departures = leaving.take(n - len(found), ties)
+        if not len(departures.pods):
+            break
+        names = [cluster.pods.names[pod] for pod in departures.pods]
+        if departures.nodes is None:
+            found += [Removal(name) for name in names]
+        else:
+            found += [
+                Removal(name, cluster.nodes.names[d.row], d.score, d.scores, d.n_feasible)
+                for name, d in zip(names, departures.nodes.decisions(), strict=True)
+                if d.row is not None
+            ]
+        cluster.remove_pods(departures.pods)
+    return found
 
 
 def chosen(cluster: Cluster, workload: WorkloadName | None = None, n: int = 99) -> list[str]:
     """The names of the pods that leave, one after another."""
-    going, ties = leaving(cluster, workload), TieBreaker("name")
-    names: list[str] = []
-    while len(names) < n and (removal := going.choose(ties)) is not None:
-        names.append(cluster.pods.names[removal.pod])
-        going.remove(removal)
-    return names
+    return [removal.pod for removal in removed(cluster, n, TieBreaker("name"), workload)]
+
+
+def removed_one_by_one(
+    cluster: Cluster,
+    n: int,
+    ties: TieBreaker,
+    workload: WorkloadName | None = None,
+    weights: Mapping[str, int] = WEIGHTS,
+    maximum: int = 10,
+) -> list[Removal]:
+    """The same as the rule is written down: each removal looks at everything anew, node by node, in plain integers."""
+    found: list[Removal] = []
+    while len(found) < n:
+        own = members(cluster, SERVICE).own
+        order = in_leaving_order(cluster, may_leave(cluster, SERVICE, own, workload)).tolist()
+        if not order:
+            break
+        row_of = cluster.pods.node_row.tolist()
+        pod = next((pod for pod in order if row_of[pod] == NONE), None)
+        if pod is not None:
+            found.append(Removal(cluster.pods.names[pod]))
+        else:
+            first = {row_of[pod]: pod for pod in reversed(order)}
+            scores = {row: scores_of(cluster, row, first[row], own, weights, maximum) for row in first}
+            total = {
+                row: sum(weights[name] * s for name, s in of_row.items()) for row, of_row in scores.items()
+            }
+            best = max(total.values())
+            tied = sorted((row for row in first if total[row] == best), key=cluster.nodes.names.__getitem__)
+            row = tied[ties.index(len(tied))]
+            pod = first[row]
+            name = cluster.pods.names[pod]
+            found.append(Removal(name, cluster.nodes.names[row], best, scores[row], len(first)))
+        cluster.remove_pod(pod)
+    return found
+
+
+def scores_of(
+    cluster: Cluster, row: int, pod: int, own: PodIds, weights: Mapping[str, int], maximum: int
+) -> dict[str, int]:
+    nonzero = cluster.specs[int(cluster.pods.column("spec_id")[pod])].nonzero
+    used = [int(cluster.nonzero_milli_cpu[row]) - nonzero[0], int(cluster.nonzero_memory[row]) - nonzero[1]]
+    offered = [int(cluster.nodes.allocatable.of(resource)[row]) for resource in (0, 1)]
+    most = [u * maximum // o if o > 0 and u <= o else 0 for u, o in zip(used, offered, strict=True)]
+    shares = [u / o if o else 1.0 for u, o in zip(used, offered, strict=True)]
+    balanced = 0 if max(shares) >= 1 else int((1 - abs(shares[0] - shares[1])) * maximum)
+    on_node = int((cluster.pods.node_row[own] == row).sum())
+    scores = {
+        "MostRequestedPriority": sum(most) // 2,
+        "BalancedResourceAllocation": balanced,
+        "ServicePodsOnNodePriority": maximum * on_node // len(own),
+        "NodeLoadForecastPriority": floor(maximum / 2 + maximum / 2 * float(cluster.load_delta[row])),
+    }
+    return {name: scores[name] for name in weights}
 
 
 # -- the order of leaving ----------------------------------------------------------------------------------------------
@@ -139,8 +230,8 @@ def test_one_step_of_the_order_after_another() -> None:
 
 
 def allowed(cluster: Cluster, workload: WorkloadName | None = None) -> list[str]:
-    mask = may_leave(cluster, SERVICE, members(cluster, SERVICE).own, workload)
-    return sorted(cluster.pods.names[i] for i in np.flatnonzero(mask))
+    pods = may_leave(cluster, SERVICE, members(cluster, SERVICE).own, workload)
+    return sorted(cluster.pods.names[pod] for pod in pods)
 
 
 def a_mixed_cluster() -> Cluster:
@@ -208,10 +299,8 @@ def test_pods_without_a_node_leave_first_in_the_same_order() -> None:
             web_pod("new", phase="Pending", created=2),
         ],
     )
-    going = leaving(cluster)
-    removal = going.choose(TieBreaker())
-    assert removal == Removal(pod=cluster.pods.find(cluster.namespaces.id("default"), "new"))
-    assert chosen(cluster) == ["new", "old", "placed"]
+    assert removed(cluster, 2, TieBreaker()) == [Removal("new"), Removal("old")]
+    assert chosen(cluster) == ["placed"]
 
 
 def test_stateful_sets_leave_from_the_highest_ordinal_down() -> None:
@@ -233,24 +322,21 @@ def test_scores_of_the_chosen_node() -> None:
         ],
     )
     cluster.set_load_delta(np.array([-0.5, 0.7, 1.0]))
-    removal = leaving(cluster).choose(TieBreaker("name"))
-    assert removal is not None
+    (made,) = removed(cluster, 1, TieBreaker("name"))
     # Without c, n2 has 2 of 4 cores and 1 of 4 Gi in use.
-    assert removal.scores == {
+    assert made.scores == {
         "MostRequestedPriority": 3,
         "BalancedResourceAllocation": 7,
         "ServicePodsOnNodePriority": 3,
         "NodeLoadForecastPriority": 8,
     }
-    assert (removal.row, removal.score, removal.n_feasible) == (1, 21, 2)
-    assert cluster.pods.names[removal.pod] == "c"
+    assert (made.pod, made.node, made.score, made.feasible) == ("c", "n2", 21, 2)
 
 
 def test_a_weight_of_no_removal_priority_is_refused() -> None:
     cluster = a_cluster(a_node("n1"), pods=[web_pod("a", node="n1")])
-    going = Leaving(cluster, SERVICE, None, {"LeastRequestedPriority": 1}, 10)
     with pytest.raises(InputError, match=r"module\.removeWeights: 'LeastRequestedPriority' is not one of"):
-        going.choose(TieBreaker())
+        removed(cluster, 1, TieBreaker(), weights={"LeastRequestedPriority": 1})
 
 
 members_of_all_kinds = st.lists(
@@ -266,7 +352,35 @@ members_of_all_kinds = st.lists(
         restarts=st.integers(0, 1),
         terminating=st.sampled_from([False, False, False, True]),
     ),
-    max_size=12,
+    max_size=40,
+)
+
+
+def a_cluster_with(given_pods: list[Pod]) -> Cluster:
+    """Pods under the names that their controllers would give them, on three nodes of two sizes."""
+    pods = []
+    for i, pod in enumerate(given_pods):
+        owner = pod.metadata.controller()
+        name = f"db-{i}" if owner is not None and owner.kind == "StatefulSet" else f"web-{i}"
+        pods.append(Pod(metadata=_named(pod, name), spec=pod.spec, status=pod.status))
+    # Node order is by name, not by row.
+    nodes = [a_node("n3", cpu="2"), a_node("n1"), a_node("n2")]
+    cluster = a_cluster(*nodes, pods=pods, objects=[DEPLOYMENT, REPLICA_SET, DB])
+    cluster.set_load_delta(np.array([-0.3, 0.0, 0.3]))
+    return cluster
+
+
+weightings = st.sampled_from(
+    [
+        WEIGHTS,
+        {"ServicePodsOnNodePriority": 1},
+        {"MostRequestedPriority": 3, "NodeLoadForecastPriority": 1},
+        {},
+        dict.fromkeys(REMOVAL_PRIORITIES, 2**31 - 1),
+    ]
+)
+tie_breakers = st.builds(
+    TieBreaker, st.sampled_from(["round-robin", "random", "name"]), counter=st.integers(0, 9)
 )
 
 
@@ -274,24 +388,46 @@ members_of_all_kinds = st.lists(
 @given(
     members_of_all_kinds,
     st.sampled_from([None, WorkloadName("Deployment", "web"), WorkloadName("StatefulSet", "db")]),
+    weightings,
+    st.sampled_from([10, 100]),
+    tie_breakers,
+    st.integers(1, 45),
+    st.sampled_from([removal.MAX_AHEAD, 1, 6]),
+    st.booleans(),
 )
-def test_what_is_kept_equals_what_is_found_anew(given_pods: list[Pod], workload: WorkloadName | None) -> None:
-    pods = []
-    for i, pod in enumerate(given_pods):
-        owner = pod.metadata.controller()
-        name = f"db-{i}" if owner is not None and owner.kind == "StatefulSet" else f"web-{i}"
-        pods.append(Pod(metadata=_named(pod, name), spec=pod.spec, status=pod.status))
-    cluster = a_cluster(
-        a_node("n1"), a_node("n2"), a_node("n3", cpu="2"), pods=pods, objects=[DEPLOYMENT, REPLICA_SET, DB]
-    )
-    cluster.set_load_delta(np.array([0.0, 0.3, -0.3]))
-    kept = leaving(cluster, workload)
-    ties, twin = TieBreaker(), TieBreaker()
-    for _ in range(len(pods) + 1):
-        removal = kept.choose(ties)
-        assert removal == leaving(cluster, workload).choose(twin)
-        assert ties == twin
-        if removal is None:
-            break
-        kept.remove(removal)
-    assert kept.choose(ties) is None
+def test_many_at_once_are_those_of_one_at_a_time(
+    given_pods: list[Pod],
+    workload: WorkloadName | None,
+    weights: dict[str, int],
+    maximum: int,
+    ties: TieBreaker,
+    n: int,
+    max_ahead: int,
+    is_compiled: bool,
+) -> None:
+    cluster, twin = a_cluster_with(given_pods), a_cluster_with(given_pods)
+    slow_ties = copy(ties)
+    kernels = compiled.load() if is_compiled else None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(running, "kernels_for", lambda n: kernels)
+        patch.setattr(removal, "MAX_AHEAD", max_ahead)
+        found = removed(cluster, n, ties, workload, weights, maximum)
+    assert found == removed_one_by_one(twin, n, slow_ties, workload, weights, maximum)
+    assert ties == slow_ties
+    assert columns_of(cluster) == columns_of(twin)
+
+
+@pytest.mark.parametrize("rule", ["round-robin", "name"])
+def test_big_runs_are_alike_compiled_and_in_python(rule: TieRule) -> None:
+    outcomes = []
+    for kernels in (compiled.load(), None):
+        pods = [
+            web_pod(f"web-{i}", node=f"n{(i * i + i // 7) % 150}", cpu=["100m", "1"][i % 2], created=i % 5)
+            for i in range(900)
+        ]
+        cluster = a_cluster(*(a_node(f"n{i}", cpu="16") for i in range(150)), pods=pods)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(running, "kernels_for", lambda n, kernels=kernels: kernels)
+            outcomes.append(removed(cluster, 880, TieBreaker(rule, counter=3)))
+    assert len(outcomes[0]) == 880
+    assert outcomes[0] == outcomes[1]

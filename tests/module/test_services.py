@@ -1,5 +1,4 @@
 import msgspec
-import numpy as np
 import pytest
 
 from berth.cluster.cluster import Cluster
@@ -55,7 +54,7 @@ def test_which_pods_are_a_services() -> None:
         ],
     )
     found = members(cluster, SERVICE)
-    names = [[cluster.pods.names[i] for i in np.flatnonzero(mask)] for mask in (found.own, found.telling)]
+    names = [[cluster.pods.names[i] for i in pods] for pods in (found.own, found.telling)]
     assert names == [["placed", "waiting"], ["placed", "waiting", "going"]]
 
 

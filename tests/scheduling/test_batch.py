@@ -21,7 +21,7 @@ from berth.objects.pods import (
     PodAffinityTerm,
     PreferredSchedulingTerm,
 )
-from berth.scheduling import batch, compiled
+from berth.scheduling import compiled, running
 from berth.scheduling.batch import Batch, place
 from berth.scheduling.decide import Decision, decide
 from berth.scheduling.evaluation import Evaluation
@@ -41,7 +41,7 @@ def engine(request: pytest.FixtureRequest) -> Iterator[None]:
     if request.param == "compiled" and kernels is None:
         pytest.skip("Numba is not installed")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(batch, "kernels_for", lambda n: kernels)
+        patch.setattr(running, "kernels_for", lambda n: kernels)
         yield
 
 
@@ -247,7 +247,7 @@ def test_classes_may_be_more_than_there_is_room_for(
     monkeypatch: pytest.MonkeyPatch, max_tree_bytes: int
 ) -> None:
     # With 2,000 bytes the trees of the first classes have room, and those of the later ones have not.
-    monkeypatch.setattr(batch, "MAX_TREE_BYTES", max_tree_bytes)
+    monkeypatch.setattr(running, "MAX_TREE_BYTES", max_tree_bytes)
     cluster = a_modern_cluster(40, n_zones=16)
     check_alike(cluster, a_pod(labels={"app": "web"}, cpu="100m"), 120, profile=MODERN)
 
@@ -262,7 +262,7 @@ def test_big_batches_are_alike_compiled_and_in_python(
     evaluation = Evaluation(MODERN, pod, cluster)
     outcomes = []
     for kernels in (compiled.load(), None):
-        monkeypatch.setattr(batch, "kernels_for", lambda n, kernels=kernels: kernels)
+        monkeypatch.setattr(running, "kernels_for", lambda n, kernels=kernels: kernels)
         prepared = Batch.of(evaluation)
         assert prepared is not None
         placements = prepared.run(n, TieBreaker(counter=5))

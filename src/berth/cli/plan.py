@@ -125,7 +125,7 @@ def make_plan(settings: "Settings", asked: "list[Asked]", now: str | None, mista
     planner = make_planner(inputs.cluster, settings, inputs.profiles)
     planner.set_forecast(inputs.feed.delta(inputs.cluster, time))
     with progress("Deciding") as on_progress:
-        return planner.dry_run(1, [one.change for one in numbered(asked)], on_progress)
+        return planner.dry_run(1, [one.change for one in numbered(asked)], on_progress).written()
 
 
 def write_plan(plan: "Plan", output: OutputFormat, summary: bool) -> None:

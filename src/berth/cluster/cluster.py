@@ -8,12 +8,12 @@ import msgspec
 import numpy as np
 
 from berth.cluster.accounting import BASE_RESOURCES, Accounting, LegacyAccounting
-from berth.cluster.arrays import NONE, BoolColumn, FloatColumn, GrowingArray, IdColumn, IntColumn, Interner
+from berth.cluster.arrays import NONE, FloatColumn, GrowingArray, IdColumn, IntColumn, Interner
 from berth.cluster.labels import LabelColumns
 from berth.cluster.log import ChangeLog, PodChange
 from berth.cluster.nodes import NodeTable, ResourceTable
 from berth.cluster.objects import ClusterObjects, NamedObject
-from berth.cluster.pods import FAILED, PHASES, SUCCEEDED, PodIds, PodRows, PodTable, PodValues
+from berth.cluster.pods import FAILED, PHASES, SUCCEEDED, PodIds, PodRows, PodTable, PodValues, TakenPods
 from berth.cluster.ports import HostPortTable
 from berth.cluster.specs import SpecInfo, SpecTable
 from berth.objects.base import OwnerReference
@@ -212,18 +212,7 @@ class Cluster:
             node_name_id = int(self.pods.column("node_name_id")[pod])
             if node_name_id != NONE:
                 self._homeless.setdefault(node_name_id, set()).add(pod)
-        counted = (at != NONE) & self.pods.active[pods]
-        pods, at = pods[counted], at[counted]
-        spec_ids = self.pods.column("spec_id")[pods]
-        for resource_id, held in self.specs.held().items():
-            np.add.at(self.requested.of(resource_id), at, held[spec_ids])
-        for column, amounts in zip(self._nonzero, self.specs.nonzero(), strict=True):
-            np.add.at(column.values, at, amounts[spec_ids])
-        for spec_id in sorted(set(spec_ids.tolist())):
-            info = self.specs[spec_id]
-            if not (info.host_ports or info.has_affinity):
-                continue
-            self._count_rest(spec_id, pods[spec_ids == spec_id].tolist(), at[spec_ids == spec_id].tolist())
+        self._count_all(pods, 1)
         self.log.everything()
 
     def remove_pod(self, pod: int) -> None:
@@ -235,6 +224,21 @@ class Cluster:
         elif row == NONE:
             self._homeless.get(int(self.pods.column("node_name_id")[pod]), set()).discard(pod)
         self.pods.remove(pod)
+
+    def remove_pods(self, pods: PodIds) -> TakenPods:
+        """Take many pods out at once; `put_back` undoes it."""
+        self._log_all(self._count_all(pods, -1), -1)
+        for pod in pods[self.pods.node_row[pods] == NONE].tolist():
+            self._homeless.get(int(self.pods.column("node_name_id")[pod]), set()).discard(pod)
+        return self.pods.remove_all(pods)
+
+    def put_back(self, taken: TakenPods) -> None:
+        """Add pods that were taken out; whatever came after that has to be undone first."""
+        self.pods.put_back(taken)
+        at_home = (taken.node_row != NONE) | (taken.columns["node_name_id"] == NONE)
+        for pod in taken.pods[~at_home].tolist():
+            self._homeless.setdefault(int(self.pods.column("node_name_id")[pod]), set()).add(pod)
+        self._log_all(self._count_all(taken.pods, 1), 1)
 
     def assume(self, pod: Incoming, row: int, *, name: str = "", uid: str = "", created: int = 0) -> int:
         """Count an incoming pod as Running on a node's row; `forget` takes it back. Returns the pod's id."""
@@ -255,21 +259,9 @@ class Cluster:
         """Count a pod like the incoming one on each of the rows (a row may come more than once); return their ids."""
         if len(rows) < _N_WORTH_ALL or pod.info.spec.volumes:
             return np.array([self.assume(pod, row, name=name) for row in rows.tolist()], dtype=np.intp)
-        distinct, counts = np.unique(rows, return_counts=True)
         values = PodValues(name, "", pod.namespace_id, pod.spec_id, pod.labels_id, pod.owners_id, NONE)
         pods = self.pods.put_copies(values, self._name_ids.values[rows], rows)
-        for resource_id, amount in pod.info.held.items():
-            self.requested.of(resource_id)[distinct] += counts * amount
-        for column, amount in zip(self._nonzero, pod.info.nonzero, strict=True):
-            column.values[distinct] += counts * amount
-        if pod.info.host_ports or pod.info.has_affinity:
-            self._count_rest(pod.spec_id, pods.tolist(), rows.tolist())
-        if len(rows) > max(_MAX_LOGGED, self.nodes.n_rows // 16):
-            # To mend so much takes longer than to evaluate anew.
-            self.log.everything()
-        else:
-            for its_id, row in zip(pods.tolist(), rows.tolist(), strict=True):
-                self._log(its_id, row, 1)
+        self._log_all(self._count_all(pods, 1), 1)
         return pods
 
     def forget(self, pod: int) -> None:
@@ -349,13 +341,13 @@ class Cluster:
         owners = self.owner_sets.items[int(self.pods.column("owner_id")[pod])]
         return next((owner for owner in owners if owner.controller), None)
 
-    def pods_matching(self, namespace: str, selector: Selector) -> BoolColumn:
-        """Tell which pods of a namespace a selector matches, whatever their phase (bool[n_pods])."""
-        namespace_id = self.namespaces.find(namespace)
-        within = self.pods.alive & (self.pods.column("namespace_id") == namespace_id)
-        if not within.any():
+    def pods_matching(self, namespace: str, selector: Selector) -> PodIds:
+        """Return the pods of a namespace that a selector matches, whatever their phase, in ascending order."""
+        within = np.flatnonzero(self.pods.column("namespace_id") == self.namespaces.find(namespace))
+        within = within[self.pods.alive[within]]
+        if not len(within):
             return within
-        matched: BoolColumn = within & self.label_sets.matches(selector)[self.pods.column("labels_id")]
+        matched: PodIds = within[self.label_sets.matches(selector)[self.pods.column("labels_id")[within]]]
         return matched
 
     # -- bookkeeping -------------------------------------------------------------------------------------------------
@@ -384,6 +376,22 @@ class Cluster:
             column.values[row] += sign * amount
         self._count_rest(spec_id, (pod,), (row,), sign)
 
+    def _count_all(self, pods: PodIds, sign: int) -> PodIds:
+        """Count pods on their nodes; return those that count: on a known node, neither Succeeded nor Failed."""
+        phase = self.pods.column("phase")[pods]
+        pods = pods[(self.pods.node_row[pods] != NONE) & (phase != SUCCEEDED) & (phase != FAILED)]
+        at, spec_ids = self.pods.node_row[pods], self.pods.column("spec_id")[pods]
+        for resource_id, held in self.specs.held().items():
+            np.add.at(self.requested.of(resource_id), at, sign * held[spec_ids])
+        for column, amounts in zip(self._nonzero, self.specs.nonzero(), strict=True):
+            np.add.at(column.values, at, sign * amounts[spec_ids])
+        for spec_id in np.unique(spec_ids).tolist():
+            info = self.specs[spec_id]
+            if info.host_ports or info.has_affinity:
+                alike = spec_ids == spec_id
+                self._count_rest(spec_id, pods[alike].tolist(), at[alike].tolist(), sign)
+        return pods
+
     def _count_rest(self, spec_id: int, pods: Sequence[int], rows: Iterable[int], sign: int = 1) -> None:
         info = self.specs[spec_id]
         if info.host_ports:
@@ -395,6 +403,14 @@ class Cluster:
                 members.update(pods)
             else:
                 members.difference_update(pods)
+
+    def _log_all(self, pods: PodIds, sign: int) -> None:
+        if len(pods) > max(_MAX_LOGGED, self.nodes.n_rows // 16):
+            # To mend so much takes longer than to evaluate anew.
+            self.log.everything()
+            return
+        for pod, row in zip(pods.tolist(), self.pods.node_row[pods].tolist(), strict=True):
+            self._log(pod, row, sign)
 
     def _log(self, pod: int, row: int, sign: int) -> None:
         column = self.pods.column

@@ -101,6 +101,26 @@ class PodRows:
         self._waiting.clear()
 
 
+@dataclass(frozen=True, slots=True)
+class TakenPods:
+    """Pods that were taken out of a table, as they were: what it takes to put them back.
+
+    Attributes
+    ----------
+    pods : intp[n]
+        Their ids.
+    columns : dict of column to array[n]
+        The rest of `PodValues`, by name.
+    node_row : int32[n]
+    """
+
+    pods: PodIds
+    names: list[str]
+    uids: list[str]
+    columns: dict[str, IntColumn]
+    node_row: IdColumn
+
+
 class PodTable:
     """All pods, whatever their phase. A pod's id is its row; ids of pods that went are used again."""
 
@@ -147,13 +167,10 @@ class PodTable:
         """Add a pod and return its id. A pod without a name (one that is only planned) can't be found by name."""
         if self._free:
             pod = self._free.pop()
-            self.names[pod], self.uids[pod] = values.name, values.uid
         else:
             pod = len(self.names)
-            self.names.append(values.name)
-            self.uids.append(values.uid)
-            for column in (*self._columns.values(), self._node_row, self._alive):
-                column.grow_to(pod + 1)
+            self._grow(1)
+        self.names[pod], self.uids[pod] = values.name, values.uid
         for name, column in self._columns.items():
             column.values[pod] = getattr(values, name)
         self._node_row.values[pod] = node_row
@@ -175,17 +192,14 @@ class PodTable:
 
     def put_copies(self, values: PodValues, node_name_ids: IdColumn, node_rows: IdColumn) -> PodIds:
         """Add a pod for each row, all alike but for their nodes; return their ids."""
-        start, n = len(self.names), len(node_rows)
+        pods = self._room_for(len(node_rows))
         for name, column in self._columns.items():
-            alike = np.full(n, getattr(values, name), dtype=_COLUMNS[name][0])
-            column.extend(node_name_ids if name == "node_name_id" else alike)
-        self._node_row.extend(node_rows)
-        self._alive.extend(np.ones(n, dtype=np.bool_))
-        self.names += [values.name] * n
-        self.uids += [values.uid] * n
-        pods = np.arange(start, start + n)
-        if values.name:
+            column.values[pods] = node_name_ids if name == "node_name_id" else getattr(values, name)
+        self._node_row.values[pods] = node_rows
+        self._alive.values[pods] = True
+        if values.name or values.uid:
             for pod in pods.tolist():
+                self.names[pod], self.uids[pod] = values.name, values.uid
                 self._note_name((values.namespace_id, values.name), pod)
         return pods
 
@@ -207,12 +221,65 @@ class PodTable:
         self._node_row.values[pod] = NONE
         self._free.append(pod)
 
+    def remove_all(self, pods: PodIds) -> TakenPods:
+        """Take many pods out at once; ``put_back`` undoes it."""
+        ids = pods.tolist()
+        columns = {name: column.values[pods] for name, column in self._columns.items()}
+        taken = TakenPods(
+            pods,
+            [self.names[pod] for pod in ids],
+            [self.uids[pod] for pod in ids],
+            columns,
+            self.node_row[pods],
+        )
+        for pod, key in zip(
+            ids, zip(columns["namespace_id"].tolist(), taken.names, strict=True), strict=True
+        ):
+            self._forget_name(key, pod)
+            self.names[pod] = self.uids[pod] = ""
+        self._alive.values[pods] = False
+        self._node_row.values[pods] = NONE
+        self._free += ids
+        return taken
+
+    def put_back(self, taken: TakenPods) -> None:
+        """Add pods that were taken out, under the ids that they had: nobody else may have got those since."""
+        pods = taken.pods
+        for name, column in self._columns.items():
+            column.values[pods] = taken.columns[name]
+        self._node_row.values[pods] = taken.node_row
+        self._alive.values[pods] = True
+        ids = pods.tolist()
+        back = set(ids)
+        self._free = [pod for pod in self._free if pod not in back]
+        keys = zip(taken.columns["namespace_id"].tolist(), taken.names, strict=True)
+        for pod, key, uid in zip(ids, keys, taken.uids, strict=True):
+            self.names[pod], self.uids[pod] = key[1], uid
+            self._note_name(key, pod)
+
+    def _room_for(self, n: int) -> PodIds:
+        """Return the ids of new pods, those of pods that went first."""
+        n_again = min(n, len(self._free))
+        again = [self._free.pop() for _ in range(n_again)]
+        start = len(self.names)
+        self._grow(n - n_again)
+        return np.array([*again, *range(start, len(self.names))], dtype=np.intp)
+
+    def _grow(self, n: int) -> None:
+        self.names += [""] * n
+        self.uids += [""] * n
+        for column in (*self._columns.values(), self._node_row, self._alive):
+            column.grow_to(len(self.names))
+
     def _note_name(self, key: tuple[int, str], pod: int) -> None:
         if key[1] and self._id_of.setdefault(key, pod) != pod:
             self._namesakes.setdefault(key, []).append(pod)
 
     def _forget_name(self, key: tuple[int, str], pod: int) -> None:
         if not key[1]:
+            return
+        if not self._namesakes:
+            del self._id_of[key]
             return
         namesakes = self._namesakes.get(key, [])
         if pod in namesakes:

@@ -1,6 +1,7 @@
 """Carry out a round on an embedded cluster: new pods get names and run, replicas follow."""
 
 import hashlib
+from collections import Counter
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -8,8 +9,15 @@ import msgspec
 from berth.cluster.arrays import NONE
 from berth.cluster.cluster import Cluster
 from berth.module.changes import WorkloadName
-from berth.module.rounds import Added, Removed, Round
-from berth.module.services import WORKLOAD_KINDS, controlled_by, find_workload, name_of, replicas
+from berth.module.rounds import Added, Round
+from berth.module.services import (
+    WORKLOAD_KINDS,
+    controlled_by,
+    controller_of_owners,
+    find_workload,
+    name_of,
+    replicas,
+)
 from berth.module.templates import POD_NAME_LABEL, Pattern, highest_ordinal
 from berth.objects.base import OwnerReference
 from berth.objects.workloads import Workload
@@ -60,42 +68,49 @@ def apply_round(decided: Round, number: int, now: int) -> Applied:
     """
     cluster = decided.cluster
     touched: dict[tuple[str, str, str], bool] = {}
-    names: list[str | None] = [None] * len(decided.effects)
+    created: list[str | None] = []
     ordinals: dict[tuple[int, str], int] = {}
-    for index, effect in enumerate(decided.effects):
+    for planned, effect in zip(decided.planned, decided.effects, strict=True):
+        changed: list[Workload] = []
+        namespace, index = planned.change.namespace, len(created)
         if isinstance(effect, Added):
-            seed = f"{number}/{index}"
-            namespace = cluster.namespaces.items[int(cluster.pods.column("namespace_id")[effect.pod])]
-            name = names[index] = _name_of(cluster, effect, seed, ordinals)
-            _create(cluster, effect, name, seed, now)
-            touched["Pod", namespace, name] = True
+            names = [
+                _create(cluster, effect, pod, f"{number}/{index + i}", ordinals, now)
+                for i, pod in enumerate(effect.pods.tolist())
+            ]
+            created += names
+            touched |= {("Pod", namespace, name): True for name in names}
             for claim in effect.claims:
                 touched["PersistentVolumeClaim", claim.metadata.namespace, claim.metadata.name] = True
-            for _, bound in effect.bound:
-                meta = bound.metadata
-                touched[type(bound).__name__, meta.namespace, meta.name] = True
-            changed = _scale(cluster, namespace, effect.pattern.controller, 1)
-        elif isinstance(effect, Removed):
-            namespace = cluster.namespaces.items[effect.values.namespace_id]
-            touched["Pod", namespace, effect.values.name] = False
-            changed = _scale(cluster, namespace, effect.controller, -1)
-        else:
-            continue
+            for _, after in (change for bound in effect.bound for change in bound):
+                meta = after.metadata
+                touched[type(after).__name__, meta.namespace, meta.name] = True
+            changed = _scale(cluster, namespace, effect.pattern.controller, planned.n)
+        elif effect is not None:
+            touched |= {("Pod", namespace, name): False for name in effect.names}
+            for owner_id, n in Counter(effect.columns["owner_id"].tolist()).items():
+                controller = controller_of_owners(cluster, owner_id)
+                if controller is not None:
+                    changed += _scale(cluster, namespace, WorkloadName(controller.kind, controller.name), -n)
         for workload in changed:
             touched[type(workload).__name__, namespace, workload.metadata.name] = True
-    return Applied([ObjectKey(*key, exists) for key, exists in touched.items()], names)
+        created += [None] * (index + planned.n - len(created))
+    return Applied([ObjectKey(*key, exists) for key, exists in touched.items()], created)
 
 
-def _create(cluster: Cluster, added: Added, name: str, seed: str, now: int) -> None:
-    """Put the pod that was only planned into the cluster as one that runs, or waits for a node."""
-    values = cluster.pods.get(added.pod)
+def _create(
+    cluster: Cluster, added: Added, pod: int, seed: str, ordinals: dict[tuple[int, str], int], now: int
+) -> str:
+    """Put a pod that was only planned into the cluster as one that runs, or waits for a node; return its name."""
+    values = cluster.pods.get(pod)
     namespace = cluster.namespaces.items[values.namespace_id]
+    name = _name_of(cluster, added, values.namespace_id, seed, ordinals)
     placed = values.node_name_id != NONE
     labels_id = values.labels_id
     if _is_stateful(added.pattern):
         labels = cluster.label_sets.get(labels_id) | {POD_NAME_LABEL: name}
         labels_id = cluster.labels_id(msgspec.json.encode(labels))
-    cluster.forget(added.pod)
+    cluster.forget(pod)
     namesake = cluster.pods.find(values.namespace_id, name)
     if namesake != NONE and cluster.pods.get(namesake).terminating:
         # A StatefulSet's pod comes once the one that had its ordinal has gone.
@@ -112,11 +127,13 @@ def _create(cluster: Cluster, added: Added, name: str, seed: str, now: int) -> N
             created=now,
         )
     )
+    return name
 
 
-def _name_of(cluster: Cluster, added: Added, seed: str, ordinals: dict[tuple[int, str], int]) -> str:
+def _name_of(
+    cluster: Cluster, added: Added, namespace_id: int, seed: str, ordinals: dict[tuple[int, str], int]
+) -> str:
     """Return the name of a new pod: a StatefulSet's next ordinal, else the pattern's name and five letters."""
-    namespace_id = int(cluster.pods.column("namespace_id")[added.pod])
     if added.name or not _is_stateful(added.pattern):
         return added.name or _new_name(cluster, added.pattern, namespace_id, seed)
     base = added.pattern.base_name

@@ -7,7 +7,7 @@ from berth.cluster.cluster import Cluster
 from berth.module.changes import Change
 from berth.module.forecast import LoadDelta
 from berth.module.loads import ServiceName
-from berth.module.plan import Plan, plan_of
+from berth.module.plan import PlanColumns
 from berth.module.profile import ServiceProfile
 from berth.module.rounds import Progress, Round, Rules
 from berth.scheduling.evaluations import Evaluations
@@ -60,11 +60,14 @@ class Planner:
         decided.undo()
         self.ties.counter = counter
 
-    def plan(self, number: int, decided: Round) -> Plan:
+    def plan(self, number: int, decided: Round) -> PlanColumns:
         """Return the plan of a round."""
-        return plan_of(number, decided.decisions, self._n_without_forecast)
+        names = self.cluster.nodes.names
+        return PlanColumns(number, tuple(decided.planned), names, self._n_without_forecast)
 
-    def dry_run(self, number: int, changes: Sequence[Change], on_progress: Progress | None = None) -> Plan:
+    def dry_run(
+        self, number: int, changes: Sequence[Change], on_progress: Progress | None = None
+    ) -> PlanColumns:
         """Plan a round and leave cluster and tie counter as they were."""
         counter = self.ties.counter
         decided = self.decide(changes, on_progress)

@@ -72,7 +72,7 @@ def _requests(cluster: Cluster, change: Change) -> tuple[int, int]:
         service = find_service(cluster, change.namespace, change.service)
         its_members = members(cluster, service)
         try:
-            workload = resolve_workload(cluster, service, change.workload)
+            workload = resolve_workload(cluster, service, change.workload, its_members)
             info = incoming_of(cluster, pattern_of(cluster, service, workload, its_members)).info
         except BerthError:
             newest = newest_pod(cluster, its_members)

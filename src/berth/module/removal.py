@@ -1,49 +1,66 @@
 """Which pod of a service leaves: one without a node first, else the best node's first pod in the leaving order."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from berth.cluster.accounting import BASE_RESOURCES, CPU, MEMORY
-from berth.cluster.arrays import NONE, BoolColumn, FloatColumn, IntColumn
+from berth.cluster.arrays import NONE, BoolColumn, IntColumn
 from berth.cluster.cluster import Cluster
+from berth.cluster.pods import PodIds
 from berth.errors import InputError
+from berth.framework.plugin import Classed
 from berth.module.changes import WorkloadName
-from berth.module.services import WORKLOAD_KINDS, controlled_by, controller_of_owners, members, name_of
+from berth.module.services import WORKLOAD_KINDS, Members, controlled_by, controller_of_owners, name_of
 from berth.module.templates import highest_ordinal
 from berth.objects.workloads import Service
 from berth.plugins.node_load_forecast import load_forecast_score
 from berth.plugins.resource_allocation import balanced_allocation, most_requested
+from berth.plugins.service_pods_on_node import PodsOnNode
+from berth.scheduling.board import CLOSED, MISSING, N_DONE, Board, NoClasses, new_board
+from berth.scheduling.placements import Placements
+from berth.scheduling.running import MAX_TOTAL, placed_before, run_board
 from berth.scheduling.ties import TieBreaker
 
 _CPU_ID, _MEMORY_ID = BASE_RESOURCES.index(CPU), BASE_RESOURCES.index(MEMORY)
 PENDING = 1
+T = TypeVar("T", np.int32, np.int64)
+ON_NODE = "ServicePodsOnNodePriority"
 REMOVAL_PRIORITIES = (
     "MostRequestedPriority",
     "BalancedResourceAllocation",
-    "ServicePodsOnNodePriority",
+    ON_NODE,
     "NodeLoadForecastPriority",
 )
+MAX_AHEAD = 1 << 22
+"""How many scores are looked up ahead at most: a run on many nodes with many pods each goes in parts."""
 
 
 @dataclass(frozen=True, slots=True)
-class Removal:
-    """The pod that leaves. ``row`` is None for a pod that has no node yet."""
+class Departures:
+    """Pods of a service that leave, in their order.
 
-    pod: int
-    row: int | None = None
-    score: int | None = None
-    scores: dict[str, int] = field(default_factory=dict)
-    n_feasible: int = 0
+    Attributes
+    ----------
+    pods : intp[n]
+    nodes : Placements or None
+        The nodes that they leave; None if they have none.
+    """
+
+    pods: PodIds
+    nodes: Placements | None = None
 
 
 class Leaving:
-    """The pods of a service that may leave, and the nodes that they would leave; kept from one removal to the next.
+    """The pods of a service that may leave now, and the nodes that they would leave.
 
     Parameters
     ----------
+    its_members : Members
+        The service's, as the cluster is now.
     workload : WorkloadName or None
         If given, only its pods may leave.
     weights : dict of priority name to int
@@ -56,161 +73,154 @@ class Leaving:
         self,
         cluster: Cluster,
         service: Service,
+        its_members: Members,
         workload: WorkloadName | None,
         weights: Mapping[str, int],
         maximum: int,
     ) -> None:
         self._cluster = cluster
-        self._service = service
-        self._workload = workload
         self._weights = weights
         self._maximum = maximum
-        self._n_own = 0
-        self._without_node: list[int] = []
-        # One entry a node that holds a pod which may leave; its pods stand in `_order` from `_next` to `_end`.
-        self._order = self._nodes = self._next = self._end = np.empty(0, dtype=np.intp)
-        self._n_on_node: IntColumn = np.empty(0, dtype=np.int64)
-        self._look()
+        own = its_members.own
+        self._n_own = len(own)
+        node_row, rank = cluster.pods.node_row, cluster.nodes.rank
+        order = in_leaving_order(cluster, may_leave(cluster, service, own, workload))
+        self._without_node = order[node_row[order] == NONE]
+        order = order[node_row[order] != NONE]
+        # Node by node, in node order; the pods of a node stand from its `_first` on.
+        self._order = order[np.argsort(rank[node_row[order]], kind="stable")]
+        rows = node_row[self._order].astype(np.intp)
+        self._first = np.flatnonzero(np.diff(rows, prepend=NONE))
+        self._n_leaving = np.diff(self._first, append=len(rows))
+        self._nodes = rows[self._first]
+        its_rows = node_row[own]
+        on_node = np.bincount(its_rows[its_rows != NONE], minlength=cluster.nodes.n_rows)
+        self._n_on_node = on_node[self._nodes].astype(np.int64)
 
-    def choose(self, ties: TieBreaker) -> Removal | None:
-        """Choose the pod that leaves next, None if none may. Nothing is removed yet."""
-        if self._without_node:
-            return Removal(self._without_node[0])
+    def take(self, n: int, ties: TieBreaker) -> Departures:
+        """Choose up to ``n`` pods, each as if those before it had left already; the cluster is not changed.
+
+        There may be fewer: those on nodes leave after those without one, and behind a StatefulSet's pod others may leave
+        than do now. None at all if none may.
+
+        Raises
+        ------
+        InputError
+            A weight names no removal priority.
+        """
+        if len(self._without_node):
+            return Departures(self._up_to_stateful(self._without_node[:n]))
+        scores = self._scores()
         if not len(self._nodes):
-            return None
-        scores = removal_scores(self._candidates(), self._weights, self._maximum)
-        total = sum(
-            (self._weights[name] * column for name, column in scores.items()),
-            np.zeros(len(self._nodes), dtype=np.int64),
+            return Departures(self._order)
+        total = np.zeros(len(self._order), dtype=np.int64)
+        for name, column in scores.items():
+            total += self._weights[name] * column
+        if sum(self._weights.values()) * self._maximum >= MAX_TOTAL:
+            n = 1  # and in 64 bits
+        else:
+            total = total.astype(np.int32)
+        part, weight = self._part()
+        board = new_board(part, np.arange(len(self._nodes)), self._ahead(total, n), n, ties.counter)
+        board = run_board(board, part, weight, n, ties, lambda board, status: None)
+        return self._departures(board, scores)
+
+    def _departures(self, board: Board, scores: dict[str, IntColumn]) -> Departures:
+        done = int(board.state[N_DONE])
+        chosen, class_score = board.chosen[:done], board.class_score[:done].astype(np.int64)
+        leaving = self._first[chosen] + placed_before(chosen)
+        weights = tuple(self._weights)
+
+        def replay() -> dict[str, IntColumn]:
+            return {name: class_score if name == ON_NODE else scores[name][leaving] for name in weights}
+
+        rows = self._nodes[chosen].astype(np.int32)
+        nodes = Placements(rows, board.total[:done], board.n_feasible[:done], replay)
+        return Departures(self._order[leaving], nodes)
+
+    def _scores(self) -> dict[str, IntColumn]:
+        """Score each pod's node as if the pod and those before it on the node had left; pods on nodes aside."""
+        cluster = self._cluster
+        rows = np.repeat(self._nodes, self._n_leaving)
+        allocatable, held = cluster.nodes.allocatable, cluster.specs.nonzero()
+        usage = (
+            self._left(cluster.nonzero_milli_cpu[rows], held[0]),
+            allocatable.of(_CPU_ID)[rows],
+            self._left(cluster.nonzero_memory[rows], held[1]),
+            allocatable.of(_MEMORY_ID)[rows],
         )
-        best = total.max()
-        row = ties.take(self._nodes[total == best], self._cluster.nodes.rank)
-        at = int(np.searchsorted(self._nodes, row))
-        return Removal(
-            pod=int(self._order[self._next[at]]),
-            row=row,
-            score=int(best),
-            scores={name: int(column[at]) for name, column in scores.items()},
-            n_feasible=len(self._nodes),
-        )
+        scores: dict[str, IntColumn] = {}
+        for name in self._weights:
+            match name:
+                case "MostRequestedPriority":
+                    scores[name] = most_requested(*usage, self._maximum)
+                case "BalancedResourceAllocation":
+                    scores[name] = balanced_allocation(*usage, self._maximum)
+                case "NodeLoadForecastPriority":
+                    delta = cluster.load_delta[rows]
+                    scores[name] = load_forecast_score(delta, self._maximum, removing=True)
+                case _ if name != ON_NODE:
+                    expected = f"one of {', '.join(REMOVAL_PRIORITIES)}"
+                    raise InputError("module.removeWeights", name, expected)
+        return scores
 
-    def remove(self, removal: Removal) -> None:
-        """Take the chosen pod out of the cluster."""
-        opens_way = self._of_stateful_set(removal.pod)
-        self._cluster.remove_pod(removal.pod)
-        if opens_way:
-            # The next highest ordinal may leave now.
-            self._look()
-            return
-        self._n_own -= 1
-        if removal.row is None:
-            self._without_node.pop(0)
-            return
-        at = int(np.searchsorted(self._nodes, removal.row))
-        self._n_on_node[at] -= 1
-        self._next[at] += 1
-        if self._next[at] == self._end[at]:
-            keep = np.arange(len(self._nodes)) != at
-            self._nodes, self._next, self._end = self._nodes[keep], self._next[keep], self._end[keep]
-            self._n_on_node = self._n_on_node[keep]
+    def _left(self, requested: IntColumn, held: IntColumn) -> IntColumn:
+        """Take off what each pod's node holds (one entry a pod) what the pod and those before it there hold (by spec)."""
+        amounts = held[self._cluster.pods.column("spec_id")[self._order]]
+        gone = np.cumsum(amounts)
+        on_others = (gone - amounts)[self._first]
+        left: IntColumn = requested - gone + np.repeat(on_others, self._n_leaving)
+        return left
 
-    def _look(self) -> None:
-        """Find who may leave, as the cluster is now."""
-        pods = self._cluster.pods
-        own = members(self._cluster, self._service).own
-        self._n_own = int(own.sum())
-        allowed = may_leave(self._cluster, self._service, own, self._workload)
-        order = in_leaving_order(self._cluster, np.flatnonzero(allowed))
-        rows = pods.node_row[order].astype(np.intp)
-        self._without_node = order[rows == NONE].tolist()
-        order, rows = order[rows != NONE], rows[rows != NONE]
-        by_node = np.argsort(rows, kind="stable")
-        self._order = order[by_node]
-        self._nodes, self._next, counts = np.unique(rows[by_node], return_index=True, return_counts=True)
-        self._end = self._next + counts
-        on_node = pods.node_row[own & (pods.node_row != NONE)]
-        self._n_on_node = np.bincount(on_node, minlength=self._cluster.nodes.n_rows)[self._nodes]
+    def _part(self) -> tuple[Classed, int]:
+        """Return what moves from one removal to the next on all nodes, and what it weighs."""
+        if ON_NODE not in self._weights:
+            return NoClasses(np.zeros(len(self._nodes), dtype=np.int64)), 0
+        in_all = np.array([self._n_own], dtype=np.int64)
+        return PodsOnNode(self._n_on_node.copy(), in_all, self._maximum), self._weights[ON_NODE]
 
-    def _candidates(self) -> "Candidates":
-        cluster, rows = self._cluster, self._nodes
-        spec_ids = cluster.pods.column("spec_id")[self._order[self._next]]
-        held_cpu, held_memory = cluster.specs.nonzero()
-        allocatable = cluster.nodes.allocatable
-        return Candidates(
-            milli_cpu=cluster.nonzero_milli_cpu[rows] - held_cpu[spec_ids],
-            allocatable_milli_cpu=allocatable.of(_CPU_ID)[rows],
-            memory=cluster.nonzero_memory[rows] - held_memory[spec_ids],
-            allocatable_memory=allocatable.of(_MEMORY_ID)[rows],
-            n_on_node=self._n_on_node,
-            n_pods=self._n_own,
-            load_delta=cluster.load_delta[rows],
-        )
+    def _ahead(self, total: NDArray[T], n: int) -> NDArray[T]:
+        """Return the totals of each node after so many pods have left it (levels of a `Board`)."""
+        n_nodes, n_leaving = len(self._nodes), self._n_leaving
+        depth = min(n, int(n_leaving.max()), max(1, MAX_AHEAD // n_nodes))
+        levels = np.full((depth + 1, n_nodes), MISSING, dtype=total.dtype)
+        node = np.repeat(np.arange(n_nodes), n_leaving)
+        gone = np.arange(len(total)) - self._first[node]
+        near = gone < depth
+        levels[gone[near], node[near]] = total[near]
+        emptied = np.flatnonzero(n_leaving <= depth)
+        levels[n_leaving[emptied], emptied] = CLOSED
+        last = near & self._is_stateful(self._order)
+        levels[gone[last] + 1, node[last]] = MISSING  # who follows is not known yet
+        return levels
 
-    def _of_stateful_set(self, pod: int) -> bool:
-        controller = self._cluster.controller_of(pod)
-        return controller is not None and controller.kind == "StatefulSet"
+    def _up_to_stateful(self, pods: PodIds) -> PodIds:
+        """Cut pods off behind the first one of a StatefulSet: the next of its ordinals may leave then."""
+        stateful = np.flatnonzero(self._is_stateful(pods))
+        return pods[: stateful[0] + 1] if len(stateful) else pods
+
+    def _is_stateful(self, pods: PodIds) -> BoolColumn:
+        owner_ids = self._cluster.pods.column("owner_id")[pods]
+        sets = [
+            owner_id
+            for owner_id in np.unique(owner_ids).tolist()
+            if (controller := controller_of_owners(self._cluster, owner_id))
+            and controller.kind == "StatefulSet"
+        ]
+        found: BoolColumn = np.isin(owner_ids, sets)
+        return found
 
 
-@dataclass(frozen=True, slots=True)
-class Candidates:
-    """Nodes that may lose a pod, one entry each.
-
-    Attributes
-    ----------
-    milli_cpu, memory : int64[n]
-        What the priorities count as requested once the pod has left. [milli-CPU, bytes]
-    n_on_node : int64[n]
-        The service's pods on the node, before.
-    n_pods : int
-        The service's pods, before.
-    """
-
-    milli_cpu: IntColumn
-    allocatable_milli_cpu: IntColumn
-    memory: IntColumn
-    allocatable_memory: IntColumn
-    n_on_node: IntColumn
-    n_pods: int
-    load_delta: FloatColumn
-
-
-def removal_scores(nodes: Candidates, weights: Mapping[str, int], maximum: int) -> dict[str, IntColumn]:
-    """Score nodes for losing a pod, 0 to ``maximum`` each (int64[n] by priority).
-
-    Raises
-    ------
-    InputError
-        A weight names no removal priority.
-    """
-    usage = nodes.milli_cpu, nodes.allocatable_milli_cpu, nodes.memory, nodes.allocatable_memory
-    scores: dict[str, IntColumn] = {}
-    for name in weights:
-        match name:
-            case "MostRequestedPriority":
-                scores[name] = most_requested(*usage, maximum)
-            case "BalancedResourceAllocation":
-                scores[name] = balanced_allocation(*usage, maximum)
-            case "ServicePodsOnNodePriority":
-                scores[name] = maximum * nodes.n_on_node // nodes.n_pods
-            case "NodeLoadForecastPriority":
-                scores[name] = load_forecast_score(nodes.load_delta, maximum, removing=True)
-            case _:
-                raise InputError("module.removeWeights", name, f"one of {', '.join(REMOVAL_PRIORITIES)}")
-    return scores
-
-
-def may_leave(
-    cluster: Cluster, service: Service, own: BoolColumn, workload: WorkloadName | None
-) -> BoolColumn:
-    """Tell which of a service's pods may leave (bool[n_pods]).
+def may_leave(cluster: Cluster, service: Service, own: PodIds, workload: WorkloadName | None) -> PodIds:
+    """Return those of a service's pods that may leave.
 
     Not those of kinds other than workloads'; of each StatefulSet only the one with the highest ordinal; where a workload is
     named, only its pods.
     """
     namespace = service.metadata.namespace
-    owner_ids = cluster.pods.column("owner_id")
-    allowed = own.copy()
-    for owner_id in np.unique(owner_ids[own]).tolist():
+    owner_ids = cluster.pods.column("owner_id")[own]
+    allowed = np.ones(len(own), dtype=np.bool_)
+    for owner_id in np.unique(owner_ids).tolist():
         controller = controller_of_owners(cluster, owner_id)
         of_owner = owner_ids == owner_id
         if controller is not None and controller.kind not in WORKLOAD_KINDS:
@@ -223,15 +233,11 @@ def may_leave(
                 allowed &= ~of_owner
                 continue
         if controller is not None and controller.kind == "StatefulSet":
-            highest = highest_ordinal(cluster, namespace, controller.name)[1]
-            keep = highest != NONE and bool(allowed[highest]) and bool(of_owner[highest])
-            allowed &= ~of_owner
-            if keep:
-                allowed[highest] = True
-    return allowed
+            allowed &= ~of_owner | (own == highest_ordinal(cluster, namespace, controller.name)[1])
+    return own[allowed]
 
 
-def in_leaving_order(cluster: Cluster, pods: NDArray[np.intp]) -> NDArray[np.intp]:
+def in_leaving_order(cluster: Cluster, pods: PodIds) -> PodIds:
     """Sort pods by who leaves first.
 
     Pending before Running, not Ready before Ready, lower deletion cost, more recently Ready (if both are), more restarts,

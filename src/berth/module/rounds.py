@@ -1,20 +1,22 @@
 """A round: changes are put in order and decided one after another, each on the cluster as those before it left it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from berth.cluster.arrays import NONE, IdColumn
 from berth.cluster.cluster import Cluster, Incoming
-from berth.cluster.pods import PodValues
+from berth.cluster.pods import PodIds, PodValues, TakenPods
 from berth.errors import BerthError
 from berth.framework.profile import Profile
-from berth.module.changes import Change, WorkloadName
+from berth.module.changes import Change
 from berth.module.loads import ServiceName
-from berth.module.plan import PlannedDecision
+from berth.module.plan import Planned
 from berth.module.presort import presort
 from berth.module.profile import ServiceProfile
 from berth.module.removal import Leaving
-from berth.module.services import ServiceError, controller_of_owners, find_service, members, resolve_workload
+from berth.module.services import ServiceError, find_service, members, resolve_workload
 from berth.module.templates import Pattern, next_ordinal, pattern_of, stateful_pod
 from berth.objects.pods import Pod
 from berth.objects.storage import PersistentVolume, PersistentVolumeClaim
@@ -22,7 +24,6 @@ from berth.objects.workloads import StatefulSet
 from berth.plugins.volume_binding import BindingRules
 from berth.plugins.volume_binding.bindings import bindings
 from berth.scheduling.batch import place_columns
-from berth.scheduling.decide import Decision
 from berth.scheduling.evaluations import Evaluations
 from berth.scheduling.ties import TieBreaker
 
@@ -59,29 +60,21 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """A pod that was assumed on a node, or that stays pending.
+    """Pods that were assumed on nodes, or that stay pending.
 
     Attributes
     ----------
     claims : tuple of PersistentVolumeClaim
-        Those that were made for it.
-    bound : tuple of (before, after)
-        Volumes and claims that were bound for it, as they were and as they are now.
+        Those that were made for the pod, which is then the only one.
+    bound : list of tuple of (before, after)
+        Volumes and claims that were bound for each pod, as they were and as they are now; empty where pods have none.
     """
 
-    pod: int
+    pods: PodIds
     pattern: Pattern
     name: str = ""
     claims: tuple[PersistentVolumeClaim, ...] = ()
-    bound: tuple[tuple[StorageObject, StorageObject], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Removed:
-    """A pod that was taken out, and the controller whose replicas counted it."""
-
-    values: PodValues
-    controller: WorkloadName | None
+    bound: list[tuple[tuple[StorageObject, StorageObject], ...]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -90,8 +83,9 @@ class Round:
 
     Attributes
     ----------
-    decisions, effects : list
-        Side by side: what was decided, and what that did to the cluster (None: nothing).
+    planned, effects : list
+        Side by side: what was decided, in columns, and what that did to the cluster (None: nothing).
+    n_decisions : int
     """
 
     cluster: Cluster
@@ -99,14 +93,15 @@ class Round:
     ties: TieBreaker
     evaluations: Evaluations
     profiles: Mapping[ServiceName, ServiceProfile] = field(default_factory=dict)
-    decisions: list[PlannedDecision] = field(default_factory=list)
-    effects: list[Added | Removed | None] = field(default_factory=list)
+    planned: list[Planned] = field(default_factory=list)
+    effects: list[Added | TakenPods | None] = field(default_factory=list)
+    n_decisions: int = 0
 
     def decide(self, changes: Sequence[Change], on_progress: Progress | None = None) -> None:
         """Decide all changes, in the order of the presort."""
         total = sum(change.number for change in changes)
         for change in presort(self.cluster, changes, self.profiles):
-            n_before = len(self.decisions)
+            end = self.n_decisions + change.number
             try:
                 if change.operation == "remove":
                     self._remove(change)
@@ -114,59 +109,61 @@ class Round:
                     self._add(change)
             except BerthError as error:
                 # Nothing changes between the tries that are left of the change: all fail for one reason.
-                for _ in range(n_before + change.number - len(self.decisions)):
-                    self._note(change, None, reason=str(error))
+                self._note(Planned(change, end - self.n_decisions, reason=str(error)))
             if on_progress:
-                on_progress(len(self.decisions), total)
+                on_progress(self.n_decisions, total)
 
     def undo(self) -> None:
         """Leave the cluster as it was before the round; the tie counter is the caller's."""
         for effect in reversed(self.effects):
-            if isinstance(effect, Removed):
-                self.cluster.add_pod(effect.values)
-            elif isinstance(effect, Added):
-                self.cluster.forget(effect.pod)
-                for before, _ in effect.bound:
-                    self.cluster.put(before)
-                for claim in effect.claims:
-                    self.cluster.remove(claim)
+            if isinstance(effect, TakenPods):
+                self.cluster.put_back(effect)
+            elif effect is not None:
+                self._forget(effect)
         self.effects.clear()
+
+    def _forget(self, added: Added) -> None:
+        self.cluster.remove_pods(added.pods)
+        for bound in reversed(added.bound):
+            for before, _ in bound:
+                self.cluster.put(before)
+        for claim in added.claims:
+            self.cluster.remove(claim)
 
     # -- removals ----------------------------------------------------------------------------------------------------
 
     def _remove(self, change: Change) -> None:
         service = find_service(self.cluster, change.namespace, change.service)
-        resolve_workload(self.cluster, service, change.workload)
-        leaving = Leaving(
-            self.cluster, service, change.workload, self.rules.remove_weights, self.rules.maximum
-        )
-        for _ in range(change.number):
-            removal = leaving.choose(self.ties)
-            if removal is None:
+        its_members = members(self.cluster, service)
+        resolve_workload(self.cluster, service, change.workload, its_members)
+        left = change.number
+        while left:
+            leaving = Leaving(
+                self.cluster,
+                service,
+                its_members,
+                change.workload,
+                self.rules.remove_weights,
+                self.rules.maximum,
+            )
+            departures = leaving.take(left, self.ties)
+            n = len(departures.pods)
+            if not n:
                 name = f"{change.namespace}/{change.service}"
                 raise ServiceError(f"service {name} has no pod left to remove")
-            values = self.cluster.pods.get(removal.pod)
-            self._note(
-                change,
-                Removed(values, self._controller(values)),
-                pod=values.name,
-                node=None if removal.row is None else self.cluster.nodes.names[removal.row],
-                score=removal.score,
-                scores=removal.scores,
-                feasible=removal.n_feasible,
-            )
-            leaving.remove(removal)
-
-    def _controller(self, values: PodValues) -> WorkloadName | None:
-        controller = controller_of_owners(self.cluster, values.owner_id)
-        return None if controller is None else WorkloadName(controller.kind, controller.name)
+            taken = self.cluster.remove_pods(departures.pods)
+            self._note(Planned(change, n, taken.names, departures.nodes), taken)
+            left -= n
+            if left:
+                its_members = members(self.cluster, service)
 
     # -- additions ---------------------------------------------------------------------------------------------------
 
     def _add(self, change: Change) -> None:
         service = find_service(self.cluster, change.namespace, change.service)
-        workload = resolve_workload(self.cluster, service, change.workload)
-        pattern = pattern_of(self.cluster, service, workload, members(self.cluster, service))
+        its_members = members(self.cluster, service)
+        workload = resolve_workload(self.cluster, service, change.workload, its_members)
+        pattern = pattern_of(self.cluster, service, workload, its_members)
         if isinstance(workload, StatefulSet) and workload.spec.volume_claim_templates:
             for _ in range(change.number):
                 self._add_stateful(change, pattern, workload)
@@ -197,40 +194,35 @@ class Round:
     ) -> bool:
         """Place ``n`` pods; tell whether any was made."""
         incoming = self.cluster.incoming(pod)
-        assumed: list[Added] = []
+        made: list[PodIds] = []
+        bound: list[tuple[tuple[StorageObject, StorageObject], ...]] = []
 
         def assume(rows: IdColumn) -> None:
             if not incoming.info.claims:
-                made = self.cluster.assume_all(incoming, rows, name=incoming.name)
-                assumed.extend(Added(pod, pattern, incoming.name, claims) for pod in made.tolist())
+                made.append(self.cluster.assume_all(incoming, rows, name=incoming.name))
                 return
             for row in rows.tolist():
-                bound = self._bind(incoming, row)
-                pod = self.cluster.assume(incoming, row, name=incoming.name)
-                assumed.append(Added(pod, pattern, incoming.name, claims, bound))
+                bound.append(self._bind(incoming, row))
+                made.append(np.array([self.cluster.assume(incoming, row, name=incoming.name)]))
 
         placements = place_columns(self.evaluations.of(incoming), n, self.ties, assume)
-        made = iter(assumed)
-        for decision in placements.decisions():
-            if decision.row is not None:
-                self._note_added(change, decision, next(made))
-            elif self.rules.keep_pending:
-                pending = self.cluster.add_pod(
-                    PodValues(
-                        incoming.name,
-                        "",
-                        incoming.namespace_id,
-                        incoming.spec_id,
-                        incoming.labels_id,
-                        incoming.owners_id,
-                        NONE,
-                        phase=1,
-                    )
-                )
-                self._note_added(change, decision, Added(pending, pattern, incoming.name, claims))
-            else:
-                self._note_added(change, decision, None)
-        return self.rules.keep_pending or bool(assumed)
+        if len(placements.row):
+            added = Added(np.concatenate(made), pattern, incoming.name, claims, bound)
+            nodes = replace(placements, failure=None, n_left=0)
+            self._note(Planned(change, len(placements.row), nodes=nodes), added)
+        if placements.failure is not None:
+            pending = None
+            if self.rules.keep_pending:
+                pending = Added(self._pending(incoming, placements.n_left), pattern, incoming.name, claims)
+            self._note(Planned(change, placements.n_left, reason=placements.failure.reason), pending)
+        return self.rules.keep_pending or len(placements.row) > 0
+
+    def _pending(self, pod: Incoming, n: int) -> PodIds:
+        """Add pods that wait for a node."""
+        values = PodValues(
+            pod.name, "", pod.namespace_id, pod.spec_id, pod.labels_id, pod.owners_id, NONE, phase=1
+        )
+        return np.array([self.cluster.add_pod(values) for _ in range(n)], dtype=np.intp)
 
     def _bind(self, pod: Incoming, row: int) -> tuple[tuple[StorageObject, StorageObject], ...]:
         """Bind the volumes that a pod takes on a row, for the decisions to come; return what that changed."""
@@ -245,43 +237,8 @@ class Round:
                 self.cluster.put(after)
         return tuple(changes)
 
-    def _note_added(self, change: Change, decision: Decision, effect: Added | None) -> None:
-        self._note(
-            change,
-            effect,
-            node=None if decision.row is None else self.cluster.nodes.names[decision.row],
-            score=decision.score,
-            scores=decision.scores,
-            feasible=decision.n_feasible,
-            reason=decision.reason,
-        )
-
-    # -- notes -------------------------------------------------------------------------------------------------------
-
-    def _note(
-        self,
-        change: Change,
-        effect: Added | Removed | None,
-        *,
-        pod: str | None = None,
-        node: str | None = None,
-        score: int | None = None,
-        scores: dict[str, int] | None = None,
-        feasible: int = 0,
-        reason: str | None = None,
-    ) -> None:
-        self.decisions.append(
-            PlannedDecision(
-                request=change.request,
-                operation=change.operation,
-                namespace=change.namespace,
-                service=change.service,
-                pod=pod,
-                node=node,
-                score=score,
-                scores=scores or {},
-                feasible=feasible,
-                reason=reason,
-            )
-        )
-        self.effects.append(effect)
+    def _note(self, planned: Planned, effect: Added | TakenPods | None = None) -> None:
+        if planned.n:
+            self.planned.append(planned)
+            self.effects.append(effect)
+            self.n_decisions += planned.n

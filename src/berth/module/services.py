@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from berth.cluster.arrays import NONE, BoolColumn
+from berth.cluster.arrays import NONE
 from berth.cluster.cluster import Cluster
+from berth.cluster.pods import FAILED, SUCCEEDED, PodIds
 from berth.errors import BerthError, NotFoundError
 from berth.module.changes import Change, WorkloadName
 from berth.objects.base import OwnerReference
@@ -32,14 +33,14 @@ class Members:
 
     Attributes
     ----------
-    own : bool[n_pods]
+    own : intp[n]
         Its pods: on a known node or on none yet, neither Succeeded nor Failed nor terminating.
-    telling : bool[n_pods]
+    telling : intp[m]
         Those whose controllers tell which workload the service has: its pods and the terminating ones.
     """
 
-    own: BoolColumn
-    telling: BoolColumn
+    own: PodIds
+    telling: PodIds
 
 
 def find_service(cluster: Cluster, namespace: str, name: str) -> Service:
@@ -89,10 +90,11 @@ def selector_of(service: Service) -> Selector:
 def members(cluster: Cluster, service: Service) -> Members:
     """Find the pods that a service selects, as the cluster is now."""
     pods = cluster.pods
-    selected = cluster.pods_matching(service.metadata.namespace, selector_of(service)) & pods.active
-    placed_nowhere_known = (pods.node_row == NONE) & (pods.column("node_name_id") != NONE)
-    telling = selected & ~placed_nowhere_known
-    return Members(own=telling & ~pods.column("terminating").astype(np.bool_), telling=telling)
+    selected = cluster.pods_matching(service.metadata.namespace, selector_of(service))
+    phase = pods.column("phase")[selected]
+    placed_nowhere_known = (pods.node_row[selected] == NONE) & (pods.column("node_name_id")[selected] != NONE)
+    telling = selected[(phase != SUCCEEDED) & (phase != FAILED) & ~placed_nowhere_known]
+    return Members(own=telling[~pods.column("terminating")[telling]], telling=telling)
 
 
 def find_workload(cluster: Cluster, namespace: str, name: WorkloadName) -> Workload | None:
@@ -108,9 +110,17 @@ def name_of(workload: Workload) -> WorkloadName:
 
 
 def resolve_workload(
-    cluster: Cluster, service: Service, override: WorkloadName | None = None
+    cluster: Cluster,
+    service: Service,
+    override: WorkloadName | None = None,
+    its_members: Members | None = None,
 ) -> Workload | None:
     """Find the workload of a service; None if it has none.
+
+    Parameters
+    ----------
+    its_members : Members, optional
+        The service's, where they have been found already.
 
     Raises
     ------
@@ -125,7 +135,7 @@ def resolve_workload(
         if workload is None:
             raise NotFoundError(f"there is no {override} in namespace {namespace}")
         return workload
-    telling = np.flatnonzero(members(cluster, service).telling)
+    telling = (its_members or members(cluster, service)).telling
     if len(telling) == 0:
         return _preferred(_selected_by_template(cluster, service))
     found: list[Workload] = []
@@ -145,7 +155,7 @@ def resolve_workload(
     return _preferred(found)
 
 
-def controllers(cluster: Cluster, pods: np.ndarray[tuple[int], np.dtype[np.intp]]) -> list[OwnerReference]:
+def controllers(cluster: Cluster, pods: PodIds) -> list[OwnerReference]:
     """Return the distinct controllers of pods."""
     owner_ids = np.unique(cluster.pods.column("owner_id")[pods]).tolist()
     found = (controller_of_owners(cluster, owner_id) for owner_id in owner_ids)

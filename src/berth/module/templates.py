@@ -55,7 +55,7 @@ def pattern_of(cluster: Cluster, service: Service, workload: Workload | None, me
 
 def newest_pod(cluster: Cluster, members: Members) -> int | None:
     """Return the service's pod that was created last, of equals the first by name."""
-    own = np.flatnonzero(members.own)
+    own = members.own
     if len(own) == 0:
         return None
     created = cluster.pods.column("created")[own]

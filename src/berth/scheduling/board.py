@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from berth.cluster.arrays import IntColumn
+from berth.framework.plugin import Classed
 
 CLOSED = -(1 << 30)
 """The total of a row that is not feasible: below all others, and still so after every score is added."""
@@ -100,6 +101,33 @@ class NoClasses(NamedTuple):
 
     def close(self, row: int) -> None:
         """Nothing moves."""
+
+
+def new_board(part: Classed, rows: IntColumn, levels: NDArray[Any], n: int, counter: int) -> Board:
+    """Return a board on which nothing is decided yet, without constant scores and runs.
+
+    Parameters
+    ----------
+    rows, levels
+        As in `Board`; with levels in 64 bits the board is one for `berth.scheduling.twin` alone.
+    n, counter : int
+        How many decisions there is room for, and where the tie counter stands.
+    """
+    m = len(rows)
+    classes, slot = np.unique(part.class_of(rows), return_inverse=True)
+    n_slots = 1 if isinstance(part, NoClasses) else len(classes) + 8
+    none = np.empty((0, 0), dtype=np.int32)
+    return Board(
+        rows=rows, value=levels[0].copy(), slot=slot.astype(np.int32), placed=np.zeros(m, np.int32),
+        constant=np.zeros(m, np.int32), levels=levels,
+        run_start=np.zeros(m, np.int32), run_at=np.full(m, -1, np.int32), runs=np.empty((1, 1), np.int32),
+        kinds=np.empty((0, m), np.int32), histogram=np.empty((0, 1), np.int32),
+        classes=np.pad(classes, (0, n_slots - len(classes))),
+        sizes=np.bincount(slot, minlength=n_slots).astype(np.int32), best=none, ties=none,
+        state=np.array([0, m, counter, -1]),
+        chosen=np.empty(n, np.int32), total=np.empty(n, np.int64),
+        n_feasible=np.empty(n, np.int32), class_score=np.empty(n, np.int32),
+    )  # fmt: skip
 
 
 def next_local(position: int, k: int, levels: Int32s, run_start: Int32s, run_at: Int32s, runs: Int32s) -> int:

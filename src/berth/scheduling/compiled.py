@@ -16,10 +16,11 @@ from typing import Any
 from berth.plugins.pod_topology_spread import scoring as topology_spread
 from berth.plugins.selector_spread import SpreadClasses, spread_score
 from berth.plugins.service_affinity import Shares, share_score
+from berth.plugins.service_pods_on_node import PodsOnNode
 from berth.scheduling import board, kernel
 from berth.scheduling.board import NoClasses
 
-PARTS: tuple[type[Any], ...] = (NoClasses, SpreadClasses, Shares, topology_spread.DomainClasses)
+PARTS: tuple[type[Any], ...] = (NoClasses, SpreadClasses, Shares, topology_spread.DomainClasses, PodsOnNode)
 """The classed parts that are compiled; a batch with another one runs in Python."""
 
 METHODS = ("class_of", "table", "place", "close")

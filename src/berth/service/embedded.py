@@ -156,7 +156,7 @@ class EmbeddedCluster:
         planner, began = loaded.planner, datetime.fromtimestamp(taken.began, UTC)
         planner.set_forecast(self.origin.feed.delta(loaded.cluster, began))
         decided = planner.decide(changes_of(taken))
-        plan = planner.plan(taken.number, decided)
+        plan = planner.plan(taken.number, decided).written()
         applied = apply_round(decided, taken.number, int(taken.began))
         return result_of(taken, plan, decided, applied)
 
@@ -210,7 +210,7 @@ class EmbeddedCluster:
             loaded = self._clean()
             try:
                 loaded.planner.set_forecast(self.origin.feed.delta(loaded.cluster, self._clock()))
-                return loaded.planner.dry_run(number, changes)
+                return loaded.planner.dry_run(number, changes).written()
             except Exception:
                 self.reload()
                 raise

@@ -36,7 +36,7 @@ def result_of(taken: OpenRound, plan: Plan, decided: Round, applied: Applied) ->
     """Return the result of a round that was applied to its cluster."""
     return RoundResult(
         plan=_encode(plan),
-        outcomes=outcomes_of(taken, decided, applied.created),
+        outcomes=outcomes_of(taken, plan, decided, applied.created),
         added=plan.added,
         removed=plan.removed,
         failed=plan.failed,
@@ -60,12 +60,15 @@ def failed_result(taken: OpenRound, reason: str, tie_counter: int) -> RoundResul
     return RoundResult(_encode(plan), outcomes, 0, 0, failed, tie_counter)
 
 
-def outcomes_of(taken: OpenRound, decided: Round, created: Sequence[str | None]) -> list[Outcome]:
+def outcomes_of(taken: OpenRound, plan: Plan, decided: Round, created: Sequence[str | None]) -> list[Outcome]:
     """Return each request's end: applied if anything of it was done, with all its decisions."""
     by_request: dict[str, list[Decided]] = {request.id: [] for request in taken.requests}
-    done: set[str] = set()
-    rows = zip(decided.decisions, decided.effects, created, strict=True)
-    for decision, effect, new_name in rows:
+    done = {
+        planned.change.request
+        for planned, effect in zip(decided.planned, decided.effects, strict=True)
+        if effect is not None
+    }
+    for decision, new_name in zip(plan.decisions, created, strict=True):
         by_request[decision.request].append(
             Decided(
                 decision.operation,
@@ -76,8 +79,6 @@ def outcomes_of(taken: OpenRound, decided: Round, created: Sequence[str | None])
                 reason=decision.reason,
             )
         )
-        if effect is not None:
-            done.add(decision.request)
     return [
         Outcome(request, "applied" if request in done else "failed", tuple(decisions))
         for request, decisions in by_request.items()

@@ -109,7 +109,7 @@ def _removals(size: Size) -> Run:
     def run() -> Undo:
         counter = planner.ties.counter
         decided = planner.decide(changes)
-        assert len(decided.decisions) == size.pods
+        assert decided.n_decisions == size.pods
         return partial(planner.undo, decided, counter)
 
     return run

@@ -121,7 +121,10 @@ def answer_scenario(line: bytes) -> dict[str, Any]:
     planner = Planner(cluster, rules, TieBreaker(scenario.ties), profiles)
     planner.set_forecast(given_delta(scenario.forecast, cluster.nodes.names))
     decided = planner.decide(changes)
-    rows = [{key: getattr(decision, key) for key in DECISION_KEYS} for decision in decided.decisions]
+    rows = [
+        {key: getattr(decision, key) for key in DECISION_KEYS}
+        for decision in planner.plan(1, decided).decisions
+    ]
     return {"id": scenario.id, "decisions": rows}
 
 
