@@ -22,7 +22,8 @@ from berth.releases.release import Options
 from berth.scheduling import stream
 from berth.scheduling.decide import decide
 from berth.scheduling.evaluation import Evaluation
-from berth.scheduling.stream import EvaluationsOnDemand, place_stream
+from berth.scheduling.evaluations import Evaluations
+from berth.scheduling.stream import place_stream
 from berth.scheduling.stream_kernels import STREAM, StreamKernels
 from berth.scheduling.ties import TieBreaker, TieRule
 from tests.builders import HOST, a_cluster, a_node, a_pod, a_service
@@ -69,7 +70,7 @@ def in_a_stream(
     kernels: StreamKernels | None,
 ) -> Decided:
     incoming = [cluster.incoming(pod) for pod in shapes]
-    evaluations = EvaluationsOnDemand(profile, incoming, cluster)
+    evaluations = Evaluations(profile, cluster).each(incoming)
     with STREAM.using(kernels):
         placed = place_stream(evaluations, np.array(order, dtype=np.int32), ties)
     columns = (placed.row.tolist(), placed.total.tolist(), placed.n_feasible.tolist())

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from berth.cluster.cluster import Cluster, Incoming
-from berth.framework.profile import Profile
 from berth.scheduling.decide import decide
 from berth.scheduling.evaluation import Evaluation
 from berth.scheduling.stream_columns import Output
@@ -32,29 +31,15 @@ class StreamPlacements:
 
     Attributes
     ----------
-    row, total, n_feasible : int32[n_pods]
-        The node's row, its weighted total, and how many nodes were feasible.
+    row, n_feasible : int32[n_pods]
+        The node's row, and how many nodes were feasible.
+    total : int64[n_pods]
+        The node's weighted total.
     """
 
     row: NDArray[np.int32]
-    total: NDArray[np.int32]
+    total: NDArray[np.int64]
     n_feasible: NDArray[np.int32]
-
-
-class EvaluationsOnDemand(Sequence[Evaluation]):
-    """Makes each shape's evaluation when it is asked for, and keeps none: for large clusters."""
-
-    def __init__(self, profile: Profile, pods: Sequence[Incoming], cluster: Cluster) -> None:
-        self._profile = profile
-        self._pods = pods
-        self._cluster = cluster
-
-    def __len__(self) -> int:
-        return len(self._pods)
-
-    def __getitem__(self, index: int) -> Evaluation:  # type: ignore[override]
-        """Evaluate one shape."""
-        return Evaluation(self._profile, self._pods[index], self._cluster)
 
 
 def place_stream(
@@ -74,7 +59,7 @@ def place_stream(
         The index of each pod's shape.
     """
     n = len(order)
-    output = Output(*(np.full(n, fill, dtype=np.int32) for fill in (-1, -1, 0)))
+    output = Output(np.full(n, -1, dtype=np.int32), np.full(n, -1), np.zeros(n, dtype=np.int32))
     if n and len(evaluations):
         cluster = evaluations[int(order[0])].cluster
         if len(cluster.nodes):
@@ -160,7 +145,7 @@ class _Stream:
         local[list(live)] = np.arange(len(live), dtype=np.int32)
         order = local[self._order[start:stop]]
         del live
-        output = Output(*(column[start:] for column in self._output))
+        output = self._output.after(start)
         alone = (start + np.flatnonzero(order < 0)).tolist()
         at = start
         for cut in (*alone, stop):
