@@ -21,7 +21,7 @@ from berth.module.changes import WorkloadName
 from berth.module.removal import REMOVAL_PRIORITIES, Leaving, in_leaving_order, may_leave
 from berth.module.services import members
 from berth.objects.pods import Pod
-from berth.scheduling import compiled, running
+from berth.scheduling.batch_kernels import BATCH
 from berth.scheduling.ties import TieBreaker, TieRule
 from tests.builders import (
     a_cluster,
@@ -407,9 +407,8 @@ def test_many_at_once_are_those_of_one_at_a_time(
 ) -> None:
     cluster, twin = a_cluster_with(given_pods), a_cluster_with(given_pods)
     slow_ties = copy(ties)
-    kernels = compiled.load() if is_compiled else None
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(running, "kernels_for", lambda n: kernels)
+    kernels = BATCH.load() if is_compiled else None
+    with pytest.MonkeyPatch.context() as patch, BATCH.using(kernels):
         patch.setattr(removal, "MAX_AHEAD", max_ahead)
         found = removed(cluster, n, ties, workload, weights, maximum)
     assert found == removed_one_by_one(twin, n, slow_ties, workload, weights, maximum)
@@ -420,14 +419,13 @@ def test_many_at_once_are_those_of_one_at_a_time(
 @pytest.mark.parametrize("rule", ["round-robin", "name"])
 def test_big_runs_are_alike_compiled_and_in_python(rule: TieRule) -> None:
     outcomes = []
-    for kernels in (compiled.load(), None):
+    for kernels in (BATCH.load(), None):
         pods = [
             web_pod(f"web-{i}", node=f"n{(i * i + i // 7) % 150}", cpu=["100m", "1"][i % 2], created=i % 5)
             for i in range(900)
         ]
         cluster = a_cluster(*(a_node(f"n{i}", cpu="16") for i in range(150)), pods=pods)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(running, "kernels_for", lambda n, kernels=kernels: kernels)
+        with BATCH.using(kernels):
             outcomes.append(removed(cluster, 880, TieBreaker(rule, counter=3)))
     assert len(outcomes[0]) == 880
     assert outcomes[0] == outcomes[1]

@@ -10,8 +10,8 @@ import numpy as np
 
 from berth.cluster.arrays import IntColumn
 from berth.framework.plugin import Classed
+from berth.scheduling.batch_kernels import BATCH, PARTS, BatchKernels
 from berth.scheduling.board import COUNTER, CROWDED, DONE, N_DONE, STALE, Board, Int32s, NoClasses
-from berth.scheduling.compiled import PARTS, Kernels, kernels_for
 from berth.scheduling.kernel import SHIFT
 from berth.scheduling.ties import TieBreaker
 from berth.scheduling.twin import Buckets, by_buckets, scan
@@ -36,7 +36,7 @@ def run_board(board: Board, part: Classed, weight: int, n: int, ties: TieBreaker
         return board if status == DONE else supply(board, status)
 
     can_compile = ties.rule != "random" and isinstance(part, PARTS) and board.value.dtype == np.int32
-    kernels = kernels_for(n) if can_compile else None
+    kernels = BATCH.kernels_for(n) if can_compile else None
     is_over = False
     if kernels is not None:
         board, is_over = _compiled(kernels, board, part, weight, n, ties, supplied)
@@ -53,7 +53,7 @@ def placed_before(chosen: Int32s) -> IntColumn:
 
 
 def _compiled(
-    kernels: Kernels, board: Board, part: Classed, weight: int, n: int, ties: TieBreaker, supply: Supply
+    kernels: BatchKernels, board: Board, part: Classed, weight: int, n: int, ties: TieBreaker, supply: Supply
 ) -> tuple[Board, bool]:
     """Run compiled, as long as the trees have room; tell whether the run is over."""
     status = STALE

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from berth.cluster.cluster import Cluster, Incoming
-from berth.framework.profile import Profile
 from berth.scheduling.decide import decide
 from berth.scheduling.evaluation import Evaluation
 from berth.scheduling.stream_columns import Output
 from berth.scheduling.stream_engine import CantHold, StreamEngine
+from berth.scheduling.stream_kernels import STREAM
 from berth.scheduling.stream_shapes import LiveShape, live_shape
 from berth.scheduling.ties import TieBreaker
 
@@ -31,37 +31,21 @@ class StreamPlacements:
 
     Attributes
     ----------
-    row, total, n_feasible : int32[n_pods]
-        The node's row, its weighted total, and how many nodes were feasible.
+    row, n_feasible : int32[n_pods]
+        The node's row, and how many nodes were feasible.
+    total : int64[n_pods]
+        The node's weighted total.
     """
 
     row: NDArray[np.int32]
-    total: NDArray[np.int32]
+    total: NDArray[np.int64]
     n_feasible: NDArray[np.int32]
-
-
-class EvaluationsOnDemand(Sequence[Evaluation]):
-    """Makes each shape's evaluation when it is asked for, and keeps none: for large clusters."""
-
-    def __init__(self, profile: Profile, pods: Sequence[Incoming], cluster: Cluster) -> None:
-        self._profile = profile
-        self._pods = pods
-        self._cluster = cluster
-
-    def __len__(self) -> int:
-        return len(self._pods)
-
-    def __getitem__(self, index: int) -> Evaluation:  # type: ignore[override]
-        """Evaluate one shape."""
-        return Evaluation(self._profile, self._pods[index], self._cluster)
 
 
 def place_stream(
     evaluations: Sequence[Evaluation],
     order: NDArray[np.int32],
     ties: TieBreaker,
-    *,
-    compiled: bool | None = None,
 ) -> StreamPlacements:
     """Decide for pods of several shapes, one after another, each seeing those before it.
 
@@ -73,16 +57,14 @@ def place_stream(
         One for each shape, all of one profile and cluster.
     order : int32[n_pods]
         The index of each pod's shape.
-    compiled : bool or None
-        Whether to use the compiled loops; by default, where Numba is installed.
     """
     n = len(order)
-    output = Output(*(np.full(n, fill, dtype=np.int32) for fill in (-1, -1, 0)))
+    output = Output(np.full(n, -1, dtype=np.int32), np.full(n, -1), np.zeros(n, dtype=np.int32))
     if n and len(evaluations):
         cluster = evaluations[int(order[0])].cluster
         if len(cluster.nodes):
             with _assumed(cluster) as assume:
-                _Stream(cluster, evaluations, order, ties, output, assume, compiled).run()
+                _Stream(cluster, evaluations, order, ties, output, assume).run()
     return StreamPlacements(*output)
 
 
@@ -118,7 +100,6 @@ class _Stream:
         ties: TieBreaker,
         output: Output,
         assume: _Assumed,
-        compiled: bool | None,
     ) -> None:
         self._cluster = cluster
         self._evaluations = evaluations
@@ -126,7 +107,7 @@ class _Stream:
         self._ties = ties
         self._output = output
         self._assume = assume
-        self._compiled = compiled
+        self._kernels = STREAM.kernels_for(len(order))
         self._max_live = max(1, MAX_CELLS // max(1, cluster.nodes.n_rows))
         self._barred: set[int] = set()
         self._pods: dict[int, Incoming] = {}
@@ -156,7 +137,7 @@ class _Stream:
         spreading = {i for i, shape in live.items() if shape.spread is not None}
         try:
             pods = self._pods_of(numbers)
-            engine = StreamEngine(self._cluster, live, pods, self._compiled) if live else None
+            engine = StreamEngine(self._cluster, live, pods, self._kernels) if live else None
         except CantHold:
             self._barred |= spreading or set(live)
             return start
@@ -164,7 +145,7 @@ class _Stream:
         local[list(live)] = np.arange(len(live), dtype=np.int32)
         order = local[self._order[start:stop]]
         del live
-        output = Output(*(column[start:] for column in self._output))
+        output = self._output.after(start)
         alone = (start + np.flatnonzero(order < 0)).tolist()
         at = start
         for cut in (*alone, stop):

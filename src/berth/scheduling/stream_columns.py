@@ -140,5 +140,9 @@ class Output(NamedTuple):
     """What is decided of each pod, -1 where nothing fits."""
 
     row: NDArray[np.int32]
-    total: NDArray[np.int32]
+    total: NDArray[np.int64]
     n_feasible: NDArray[np.int32]
+
+    def after(self, start: int) -> "Output":
+        """Return the part for the pods from ``start`` on."""
+        return Output(self.row[start:], self.total[start:], self.n_feasible[start:])

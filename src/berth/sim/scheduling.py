@@ -1,13 +1,12 @@
 """Runs a workload file: its cluster in 1.36's accounting, its pods by 1.36's default profile, every node scored."""
 
 from collections.abc import Callable, Sequence
-from itertools import groupby
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.cluster.arrays import IdColumn
+from berth.cluster.arrays import NONE
 from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.pods import PodRows, PodValues
 from berth.framework.profile import Profile
@@ -18,8 +17,8 @@ from berth.objects.workloads import Namespace, Service
 from berth.releases import RELEASES
 from berth.releases.profiles import provider_profile
 from berth.releases.release import Options
-from berth.scheduling.batch import place_columns
 from berth.scheduling.evaluations import Evaluations
+from berth.scheduling.pending import place_all
 from berth.scheduling.ties import TieBreaker
 from berth.sim.made_cluster import MadeCluster, PodStream
 from berth.sim.workload_files import Size, WorkloadFile
@@ -62,20 +61,12 @@ def schedule(
     order: NDArray[np.int32],
     ties: TieBreaker,
 ) -> list[int]:
-    """Schedule pods one after another, equal neighbours as one batch; return those that found a node, as counted there.
+    """Schedule pods one after another; return those that found a node, as counted there.
 
     The one place where the benchmarks call the engine. Nothing is kept from one call to the next.
     """
-    evaluations = Evaluations(profile, cluster)
-    pods: list[int] = []
-    for number, run in groupby(order.tolist()):
-        pattern = patterns[number]
-
-        def assume(rows: IdColumn, pattern: Incoming = pattern) -> None:
-            pods.extend(cluster.assume_all(pattern, rows).tolist())
-
-        place_columns(evaluations.of(pattern), sum(1 for _ in run), ties, assume)
-    return pods
+    placed = place_all(Evaluations(profile, cluster), patterns, order, ties)
+    return placed.pod[placed.pod != NONE].tolist()
 
 
 def filled_cluster(made: MadeCluster) -> Cluster:
