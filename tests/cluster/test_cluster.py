@@ -12,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from berth.cluster.accounting import LegacyAccounting
 from berth.cluster.arrays import NONE
 from berth.cluster.cluster import Cluster
+from berth.cluster.pods import PodIds
 from berth.objects.base import LabelSelector
 from berth.objects.pod_records import record_of
 from berth.objects.pods import Pod, PodAffinity, PodAffinityTerm
@@ -93,6 +94,24 @@ class Histories(RuleBasedStateMachine):
         if pod != NONE:
             self.cluster.remove_pod(pod)
             del self.pods[name]
+
+    @rule(names=st.sets(st.sampled_from(NAMES)))
+    def remove_pods(self, names: set[str]) -> None:
+        self.cluster.remove_pods(self.ids_of(names & set(self.pods)))
+        for name in names & set(self.pods):
+            del self.pods[name]
+
+    @rule(names=st.sets(st.sampled_from(NAMES)))
+    def take_out_and_put_back(self, names: set[str]) -> None:
+        names &= set(self.pods)
+        before, ids = columns_of(self.cluster), self.ids_of(names)
+        self.cluster.put_back(self.cluster.remove_pods(ids))
+        assert columns_of(self.cluster) == before
+        assert self.ids_of(names).tolist() == ids.tolist()
+
+    def ids_of(self, names: set[str]) -> PodIds:
+        namespace_id = self.cluster.namespaces.find("default")
+        return np.array([self.cluster.pods.find(namespace_id, name) for name in sorted(names)], dtype=np.intp)
 
     @rule(pod=pods, name=st.sampled_from(NODES))
     def assume(self, pod: Pod, name: str) -> None:
@@ -221,6 +240,33 @@ def test_two_pods_of_one_name_do_not_disturb_each_other() -> None:
     assert cluster.pods.find(cluster.namespaces.find("default"), "db-0") == planned
     cluster.remove_pod(planned)
     assert len(cluster.pods) == 0
+
+
+def test_of_two_pods_of_one_name_the_one_that_is_taken_out_is_put_back() -> None:
+    cluster = a_cluster(a_node("n1"), pods=[a_pod("db-0", node="n1", cpu="1", terminating=True)])
+    cluster.assume(cluster.incoming(a_pod("db-0", cpu="2")), 0, name="db-0")
+    before = columns_of(cluster)
+    for pod in (0, 1):
+        taken = cluster.remove_pods(np.array([pod]))
+        assert cluster.pods.find(cluster.namespaces.find("default"), "db-0") == 1 - pod
+        cluster.put_back(taken)
+        assert columns_of(cluster) == before
+
+
+def test_pods_that_are_taken_out_and_put_back_leave_nothing_to_mend() -> None:
+    made = [a_pod(f"p{i}", node=f"n{i % 2}") for i in range(300)]
+    cluster = a_cluster(a_node("n0"), a_node("n1"), pods=made)
+    for n, few in ((200, True), (300, False)):
+        version = cluster.log.version
+        taken = cluster.remove_pods(np.arange(n))
+        changes = cluster.log.since(version)
+        assert (changes is not None) is few  # more than that is sooner evaluated anew
+        assert changes is None or sorted((c.pod, c.row, c.sign) for c in changes.pods) == [
+            (i, i % 2, -1) for i in range(n)
+        ]
+        cluster.put_back(taken)
+        changes = cluster.log.since(version)
+        assert changes is None or changes.pods == []
 
 
 def test_relabelling_a_node_is_a_change_of_its_row_alone() -> None:

@@ -233,7 +233,9 @@ def test_a_dry_run_leaves_cluster_and_counter_alone(
     cluster = make()
     planner = a_planner(cluster, PENDING if keep_pending else RULES, counter)
     before = columns_of(cluster)
-    plan = planner.dry_run(1, asked).written()
+    columns = planner.dry_run(1, asked)
+    plan = columns.written()
+    assert plan.failed == columns.failed
     assert columns_of(cluster) == before
     assert planner.ties.counter == counter
     assert plan.added + plan.removed + plan.failed == len(plan.decisions) == sum(c.number for c in asked)
@@ -252,6 +254,14 @@ def test_a_round_after_an_applied_one_sees_its_pods(
     apply_round(planner.decide(first), 1, now=100)
     twin = a_planner(copy.deepcopy(cluster), planner.rules, planner.ties.counter)
     assert planner.dry_run(2, second).written() == twin.dry_run(2, second).written()
+
+
+def test_dry_runs_take_no_more_room_with_each() -> None:
+    cluster = a_shop()
+    planner = a_planner(cluster)
+    for _ in range(3):
+        planner.dry_run(1, [add("web", 12), remove("web", 2), remove("bare", 2)])
+    assert len(cluster.pods.names) <= 8 + 12
 
 
 def test_a_dry_run_that_is_broken_off_leaves_the_cluster_alone() -> None:

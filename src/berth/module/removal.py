@@ -110,9 +110,9 @@ class Leaving:
         """
         if len(self._without_node):
             return Departures(self._up_to_stateful(self._without_node[:n]))
-        scores = self._scores()
         if not len(self._nodes):
             return Departures(self._order)
+        scores = self._scores()
         total = np.zeros(len(self._order), dtype=np.int64)
         for name, column in scores.items():
             total += self._weights[name] * column
@@ -139,7 +139,7 @@ class Leaving:
         return Departures(self._order[leaving], nodes)
 
     def _scores(self) -> dict[str, IntColumn]:
-        """Score each pod's node as if the pod and those before it on the node had left; pods on nodes aside."""
+        """Score each pod's node as if the pod and those before it on the node had left; `ON_NODE` aside (int64[n])."""
         cluster = self._cluster
         rows = np.repeat(self._nodes, self._n_leaving)
         allocatable, held = cluster.nodes.allocatable, cluster.specs.nonzero()

@@ -11,7 +11,7 @@ from berth.scheduling.decide import Decision
 
 @dataclass(frozen=True, slots=True)
 class Placements:
-    """Where pods of one shape went, in the order in which they were decided.
+    """Which nodes were chosen for pods of one shape, or to lose pods of a service, in the order of the decisions.
 
     Attributes
     ----------
