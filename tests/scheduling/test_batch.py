@@ -21,8 +21,9 @@ from berth.objects.pods import (
     PodAffinityTerm,
     PreferredSchedulingTerm,
 )
-from berth.scheduling import batch, compiled
+from berth.scheduling import batch
 from berth.scheduling.batch import Batch, place
+from berth.scheduling.batch_kernels import BATCH
 from berth.scheduling.decide import Decision, decide
 from berth.scheduling.evaluation import Evaluation
 from berth.scheduling.ties import TieBreaker, TieRule
@@ -37,11 +38,10 @@ RULES: tuple[TieRule, ...] = ("round-robin", "random", "name")
 @pytest.fixture(autouse=True, params=["compiled", "in Python"], scope="module")
 def engine(request: pytest.FixtureRequest) -> Iterator[None]:
     """Every test runs with both."""
-    kernels = compiled.load() if request.param == "compiled" else None
+    kernels = BATCH.load() if request.param == "compiled" else None
     if request.param == "compiled" and kernels is None:
         pytest.skip("Numba is not installed")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(batch, "kernels_for", lambda n: kernels)
+    with BATCH.using(kernels):
         yield
 
 
@@ -254,18 +254,16 @@ def test_classes_may_be_more_than_there_is_room_for(
 
 @pytest.mark.parametrize("labels", [{"app": "web"}, {}])
 @pytest.mark.parametrize("n", [300, 4_000])
-def test_big_batches_are_alike_compiled_and_in_python(
-    monkeypatch: pytest.MonkeyPatch, labels: dict[str, str], n: int
-) -> None:
+def test_big_batches_are_alike_compiled_and_in_python(labels: dict[str, str], n: int) -> None:
     cluster = a_modern_cluster(700, n_zones=3)
     pod = cluster.incoming(a_pod(labels=labels, cpu="150m", memory="200Mi"))
     evaluation = Evaluation(MODERN, pod, cluster)
     outcomes = []
-    for kernels in (compiled.load(), None):
-        monkeypatch.setattr(batch, "kernels_for", lambda n, kernels=kernels: kernels)
+    for kernels in (BATCH.load(), None):
         prepared = Batch.of(evaluation)
         assert prepared is not None
-        placements = prepared.run(n, TieBreaker(counter=5))
+        with BATCH.using(kernels):
+            placements = prepared.run(n, TieBreaker(counter=5))
         scores = {name: column.tolist() for name, column in placements.scores().items()}
         outcomes.append(
             (placements.row.tolist(), placements.total.tolist(), placements.n_feasible.tolist(), scores)

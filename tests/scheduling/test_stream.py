@@ -3,7 +3,6 @@
 import copy
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -24,6 +23,7 @@ from berth.scheduling import stream
 from berth.scheduling.decide import decide
 from berth.scheduling.evaluation import Evaluation
 from berth.scheduling.stream import EvaluationsOnDemand, place_stream
+from berth.scheduling.stream_kernels import STREAM, StreamKernels
 from berth.scheduling.ties import TieBreaker, TieRule
 from tests.builders import HOST, a_cluster, a_node, a_pod, a_service
 from tests.scheduling.test_batch import RULES
@@ -42,7 +42,6 @@ PROFILES = {
     "1.13": provider_profile(RELEASE_1_13, Options()),
     "1.36": TODAY,
 }
-HAS_NUMBA = find_spec("numba") is not None
 Decided = list[tuple[int, int, int]]
 
 
@@ -67,11 +66,12 @@ def in_a_stream(
     shapes: Sequence[Pod],
     order: Sequence[int],
     ties: TieBreaker,
-    compiled: bool,
+    kernels: StreamKernels | None,
 ) -> Decided:
     incoming = [cluster.incoming(pod) for pod in shapes]
     evaluations = EvaluationsOnDemand(profile, incoming, cluster)
-    placed = place_stream(evaluations, np.array(order, dtype=np.int32), ties, compiled=compiled)
+    with STREAM.using(kernels):
+        placed = place_stream(evaluations, np.array(order, dtype=np.int32), ties)
     columns = (placed.row.tolist(), placed.total.tolist(), placed.n_feasible.tolist())
     return list(zip(*columns, strict=True))
 
@@ -86,7 +86,8 @@ def check_alike(
     before = cluster.requested.of(0).tolist()
     ties = [TieBreaker(rule, seed=7, counter=3) for _ in range(3)]
     streamed = [
-        in_a_stream(profile, cluster, shapes, order, ties[i], bool(i) and HAS_NUMBA) for i in range(2)
+        in_a_stream(profile, cluster, shapes, order, ties[i], kernels)
+        for i, kernels in enumerate((None, STREAM.load()))
     ]
     assert cluster.requested.of(0).tolist() == before
     expected = one_at_a_time(profile, copy.deepcopy(cluster), shapes, order, ties[2])

@@ -88,6 +88,7 @@ def run(settings: "Settings", *, reset: bool, clock: Callable[[], datetime]) -> 
     from berth.service.origin import demo, recorded
     from berth.service.running import assemble
     from berth.service.server import address_of, bind, make_server
+    from berth.service.warming import warm_up
 
     _set_up_logging(settings.log.level)
     origin = recorded(settings) if settings.snapshot.paths else demo(settings)
@@ -103,6 +104,7 @@ def run(settings: "Settings", *, reset: bool, clock: Callable[[], datetime]) -> 
         service.on_failure = end
         for sign in (signal.SIGINT, signal.SIGTERM):
             signal.signal(sign, end)  # the server raises what ended it once more: that is no failure
+        warm_up(settings)
         typer.echo(f"Berth serves {origin.description} at {address_of(bound)}\n")
         sys.stdout.flush()
         server.run(sockets=[bound])

@@ -7,7 +7,7 @@ from berth.scheduling import compiled
 
 
 def keep_kernels(environment: Mapping[str, str]) -> None:
-    """Keep compiled code under ``XDG_CACHE_HOME``, by default ``~/.cache``; big batches then run compiled."""
+    """Keep compiled code under ``XDG_CACHE_HOME``, by default ``~/.cache``; big batches and streams then run compiled."""
     try:
         folder = Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "berth" / "kernels"
     except RuntimeError:

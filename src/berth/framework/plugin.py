@@ -51,7 +51,7 @@ class Classed(Protocol):
     """A score that hangs on counts per class of rows; made for one batch and moved along with it.
 
     The kernel compiles these methods, so an implementation is a ``NamedTuple`` of arrays and numbers, and what its methods
-    call is compiled too (`berth.scheduling.compiled.PARTS`). A placement may change the class of its own row alone.
+    call is compiled too (`berth.scheduling.batch_kernels.PARTS`). A placement may change the class of its own row alone.
     """
 
     def class_of(self, row: Any) -> Any:

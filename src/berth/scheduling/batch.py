@@ -16,6 +16,7 @@ import numpy as np
 from berth.cluster.arrays import IdColumn, IntColumn
 from berth.framework.plugin import BatchKind, Classed
 from berth.scheduling.ahead import ConstantScores, LocalScores
+from berth.scheduling.batch_kernels import BATCH, PARTS, BatchKernels
 from berth.scheduling.board import (
     CLOSED,
     COUNTER,
@@ -28,7 +29,6 @@ from berth.scheduling.board import (
     Board,
     NoClasses,
 )
-from berth.scheduling.compiled import PARTS, Kernels, kernels_for
 from berth.scheduling.decide import Decision, decide, failed
 from berth.scheduling.evaluation import Evaluation
 from berth.scheduling.kernel import SHIFT
@@ -159,7 +159,7 @@ class Batch:
     def run(self, n: int, ties: TieBreaker) -> Placements:
         """Place up to ``n`` pods; fewer if no row is feasible any more."""
         can_compile = ties.rule != "random" and isinstance(self._part, PARTS)
-        kernels = kernels_for(n) if can_compile else None
+        kernels = BATCH.kernels_for(n) if can_compile else None
         board = self._board(n, ties)
         if kernels is not None:
             board = self._compiled(kernels, board, n, ties)
@@ -188,7 +188,7 @@ class Batch:
             n_feasible=np.empty(n, np.int32), class_score=np.empty(n, np.int32),
         )  # fmt: skip
 
-    def _compiled(self, kernels: Kernels, board: Board, n: int, ties: TieBreaker) -> Board:
+    def _compiled(self, kernels: BatchKernels, board: Board, n: int, ties: TieBreaker) -> Board:
         """Run compiled, as long as the trees have room."""
         status = STALE
         board = self._with_trees(board)

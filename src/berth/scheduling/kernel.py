@@ -1,4 +1,4 @@
-"""The batch as a kernel: plain Python over arrays, which Numba compiles (`berth.scheduling.compiled`).
+"""The batch as a kernel: plain Python over arrays, which Numba compiles (`berth.scheduling.batch_kernels`).
 
 Each class has a tournament tree over blocks of positions. The best decision is that of the best class, and where several
 rows or classes tie, their trees are descended together to the one whose turn it is: exact, in node order. After a

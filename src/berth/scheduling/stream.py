@@ -18,6 +18,7 @@ from berth.scheduling.decide import decide
 from berth.scheduling.evaluation import Evaluation
 from berth.scheduling.stream_columns import Output
 from berth.scheduling.stream_engine import CantHold, StreamEngine
+from berth.scheduling.stream_kernels import STREAM
 from berth.scheduling.stream_shapes import LiveShape, live_shape
 from berth.scheduling.ties import TieBreaker
 
@@ -60,8 +61,6 @@ def place_stream(
     evaluations: Sequence[Evaluation],
     order: NDArray[np.int32],
     ties: TieBreaker,
-    *,
-    compiled: bool | None = None,
 ) -> StreamPlacements:
     """Decide for pods of several shapes, one after another, each seeing those before it.
 
@@ -73,8 +72,6 @@ def place_stream(
         One for each shape, all of one profile and cluster.
     order : int32[n_pods]
         The index of each pod's shape.
-    compiled : bool or None
-        Whether to use the compiled loops; by default, where Numba is installed.
     """
     n = len(order)
     output = Output(*(np.full(n, fill, dtype=np.int32) for fill in (-1, -1, 0)))
@@ -82,7 +79,7 @@ def place_stream(
         cluster = evaluations[int(order[0])].cluster
         if len(cluster.nodes):
             with _assumed(cluster) as assume:
-                _Stream(cluster, evaluations, order, ties, output, assume, compiled).run()
+                _Stream(cluster, evaluations, order, ties, output, assume).run()
     return StreamPlacements(*output)
 
 
@@ -118,7 +115,6 @@ class _Stream:
         ties: TieBreaker,
         output: Output,
         assume: _Assumed,
-        compiled: bool | None,
     ) -> None:
         self._cluster = cluster
         self._evaluations = evaluations
@@ -126,7 +122,7 @@ class _Stream:
         self._ties = ties
         self._output = output
         self._assume = assume
-        self._compiled = compiled
+        self._kernels = STREAM.kernels_for(len(order))
         self._max_live = max(1, MAX_CELLS // max(1, cluster.nodes.n_rows))
         self._barred: set[int] = set()
         self._pods: dict[int, Incoming] = {}
@@ -156,7 +152,7 @@ class _Stream:
         spreading = {i for i, shape in live.items() if shape.spread is not None}
         try:
             pods = self._pods_of(numbers)
-            engine = StreamEngine(self._cluster, live, pods, self._compiled) if live else None
+            engine = StreamEngine(self._cluster, live, pods, self._kernels) if live else None
         except CantHold:
             self._barred |= spreading or set(live)
             return start

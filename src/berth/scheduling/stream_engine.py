@@ -1,8 +1,6 @@
 """Puts the columns of a mixed stream together and drives the loops over them, compiled or not."""
 
 from collections.abc import Mapping, Sequence
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -11,6 +9,7 @@ from numpy.typing import NDArray
 from berth.cluster.cluster import Cluster, Incoming
 from berth.framework.rules import Term
 from berth.scheduling.stream_columns import Columns, Counts, Output, Rules, Tree
+from berth.scheduling.stream_kernels import OVERFLOWN, StreamKernels
 from berth.scheduling.stream_shapes import LiveShape
 from berth.scheduling.stream_twin import Twin
 from berth.scheduling.ties import TieBreaker
@@ -34,10 +33,16 @@ class StreamEngine:
         Those that take part, in the order in which they are numbered.
     pods : sequence of Incoming
         All shapes of the stream, those that take part first.
+    kernels : StreamKernels or None
+        The compiled loops; without them the twin runs.
     """
 
     def __init__(
-        self, cluster: Cluster, live: Mapping[int, LiveShape], pods: Sequence[Incoming], compiled: bool | None
+        self,
+        cluster: Cluster,
+        live: Mapping[int, LiveShape],
+        pods: Sequence[Incoming],
+        kernels: StreamKernels | None,
     ) -> None:
         self._shapes = list(live.values())
         rank = cluster.nodes.rank
@@ -49,16 +54,15 @@ class StreamEngine:
         weights = max(shape.total_of_weights for shape in self._shapes)
         self._dtype: Any = np.int16 if weights * 100 < _INT16_TOP else np.int32
         self._closed = int(np.iinfo(self._dtype).min)
-        self._is_compiled = find_spec("numba") is not None if compiled is None else compiled
+        self._kernels = kernels
         keys = list(dict.fromkeys(_key(term) for shape in self._shapes for term in shape.terms()))
         self._rules = self._make_rules(keys, pods)
         self._columns = self._make_columns(cluster, keys)
         self._counts = self._make_counts(pods)
-        if self._is_compiled:
-            self._kernels: Any = import_module("berth.scheduling.stream_kernels")
-            self._kernels.rescore_all(self._closed, self._rules, self._columns)
+        if kernels is not None:
+            kernels.rescore_all(self._closed, self._rules, self._columns)
             self._plant(1)
-            self._rewindow()
+            self._rewindow(kernels)
         else:
             self._twin = Twin(self._rules, self._columns, self._counts)
             self._twin.build()
@@ -67,13 +71,13 @@ class StreamEngine:
 
     def run(self, order: NDArray[np.int32], first: int, last: int, ties: TieBreaker, output: Output) -> int:
         """Decide for pods of ``order[first:last]``; return where it stopped: `settle` then, and go on."""
-        if self._is_compiled and ties.rule != "random":
+        if self._kernels is not None and ties.rule != "random":
             turn = ties.counter if ties.rule == "round-robin" else -1
             at, _, status = self._kernels.run(
                 order, first, last, turn, self._closed, self._rules, self._columns, self._counts, self._tree, output
             )  # fmt: skip
             ties.counter += int((output.row[first:at] >= 0).sum())
-            self._is_overflown = status == self._kernels.OVERFLOWN
+            self._is_overflown = status == OVERFLOWN
         else:
             at, _ = self._twin_now().run(order, first, last, ties, output)
         placed = output.row[first:at]
@@ -83,11 +87,11 @@ class StreamEngine:
     def placed(self, row: int, shape: int) -> None:
         """Count a pod of any shape of the stream on a row of the cluster; `settle` then."""
         at = int(self._at[row])
-        if self._is_compiled:
+        if self._kernels is not None:
             status = self._kernels.place(
                 at, shape, self._closed, self._rules, self._columns, self._counts, self._tree
             )
-            self._is_overflown = status == self._kernels.OVERFLOWN
+            self._is_overflown = status == OVERFLOWN
         else:
             self._twin.place(at, shape)
 
@@ -99,15 +103,15 @@ class StreamEngine:
         CantHold
             There are too many classes of rows for the memory.
         """
-        if self._is_overflown:
+        if self._is_overflown and self._kernels is not None:
             self._is_overflown = False
-            self._rewindow()
+            self._rewindow(self._kernels)
         self._normalize_stale()
 
     def _twin_now(self) -> Twin:
-        if self._is_compiled:
+        if self._kernels is not None:
             # The random rule draws in Python; the tree is not looked at any more.
-            self._is_compiled = False
+            self._kernels = None
             self._twin = Twin(self._rules, self._columns, self._counts)
         return self._twin
 
@@ -158,7 +162,7 @@ class StreamEngine:
                 raise AssertionError("there are as many places as columns")
             used[:, k], allocatable[:, k] = column[rows], offered[rows]
         n_extremes = 2 * max(len(shape.uneven) for shape in self._shapes)
-        layout: Any = "C" if self._is_compiled else "F"
+        layout: Any = "F" if self._kernels is None else "C"
         columns = Columns(
             used=used,
             allocatable=allocatable,
@@ -231,7 +235,7 @@ class StreamEngine:
         self._n_heights = n_heights
         self._tree = Tree.empty(len(self._rows), n_lanes, self._dtype)
 
-    def _rewindow(self) -> None:
+    def _rewindow(self, kernels: StreamKernels) -> None:
         """Give every count of an open row a lane."""
         if len(self._counts.adds):
             pods, is_open = self._counts.pods, self._columns.base != self._closed
@@ -243,7 +247,7 @@ class StreamEngine:
             # One more than is needed, or the next pod comes back here.
             if span >= self._n_heights or span + 2 < self._n_heights // 2:
                 self._plant(span + 1)
-        self._kernels.grow(self._closed, self._columns, self._counts, self._tree)
+        kernels.grow(self._closed, self._columns, self._counts, self._tree)
 
     def _normalize_stale(self) -> None:
         columns = self._columns
@@ -259,7 +263,7 @@ class StreamEngine:
             before = columns.fixed[here, s].copy()
             self._fix(columns, s, is_open)
             columns.base[here, s] += columns.fixed[here, s] - before
-        if self._is_compiled:
+        if self._kernels is not None:
             self._kernels.grow(self._closed, self._columns, self._counts, self._tree)
 
 

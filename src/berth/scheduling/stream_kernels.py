@@ -1,6 +1,6 @@
 """The mixed stream, compiled: rules of resources for one row and all shapes, and a tournament tree with a lane a shape.
 
-Imported only where Numba is installed. `berth.scheduling.stream_twin` does the same in NumPy.
+Plain Python over arrays, which Numba compiles; `berth.scheduling.stream_twin` does the same in NumPy.
 
 Where spreading counts, a shape has a lane for each domain and each number of pods that its rows have; a lane's rows then
 differ in nothing but their base. A tree node keeps of each lane the best base among its rows, and how many rows have it.
@@ -8,29 +8,18 @@ differ in nothing but their base. A tree node keeps of each lane the best base a
 
 from collections.abc import Callable
 from math import floor
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
-from berth.plugins.pod_topology_spread import logarithm
+from berth.plugins.pod_topology_spread.logarithm import log
+from berth.scheduling.compiled import Group
 from berth.scheduling.stream_columns import FAN, Columns, Counts, Output, Rules, Tree
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def _compiled(function: F) -> F:
-    # NumPy's error model: a float division does not look for zeros, and can be done several at a time.
-    return cast(F, numba.njit(error_model="numpy")(function))
-
-
-_log = _compiled(logarithm.log)
 
 DONE, STALE, OVERFLOWN = 0, 1, 2
 """Why a run stops: all is decided, scores have to be normalised again, a count has no lane."""
 
 
-@_compiled
 def _mean_allocated(q: int, row: int, most: bool, rules: Rules, columns: Columns, total: Any) -> None:
     n_shapes = total.shape[0]
     scores, weights = np.zeros(n_shapes), np.zeros(n_shapes)
@@ -53,7 +42,6 @@ def _mean_allocated(q: int, row: int, most: bool, rules: Rules, columns: Columns
         total[s] += weight[s] * floor(scores[s] / max(weights[s], 1.0))
 
 
-@_compiled
 def _mean_requested(q: int, row: int, most: bool, rules: Rules, columns: Columns, total: Any) -> None:
     n_shapes = total.shape[0]
     scores = np.zeros(n_shapes)
@@ -72,7 +60,6 @@ def _mean_requested(q: int, row: int, most: bool, rules: Rules, columns: Columns
         total[s] += weight[s] * floor(scores[s] * 0.5)
 
 
-@_compiled
 def _balanced_shares(q: int, row: int, rules: Rules, columns: Columns, total: Any) -> None:
     a, b = rules.columns[q, 0], rules.columns[q, 1]
     of_a, of_b = columns.allocatable[row, a], columns.allocatable[row, b]
@@ -85,7 +72,6 @@ def _balanced_shares(q: int, row: int, rules: Rules, columns: Columns, total: An
         total[s] += weight[s] * (score if share_a < 1 and share_b < 1 else 0.0)
 
 
-@_compiled
 def _balanced_gain(q: int, row: int, rules: Rules, columns: Columns, total: Any) -> None:
     a, b = rules.columns[q, 0], rules.columns[q, 1]
     top, weight, asked = rules.maxima[q], rules.weights[q], rules.asked[q]
@@ -105,7 +91,6 @@ def _balanced_gain(q: int, row: int, rules: Rules, columns: Columns, total: Any)
         total[s] += weight[s] * (half + floor((half + gain) * 0.5))
 
 
-@_compiled
 def rescore(row: int, closed: int, rules: Rules, columns: Columns) -> None:
     """Compute a row's base for all shapes: what is local and what is constant."""
     base, fixed = columns.base[row], columns.fixed[row]
@@ -132,7 +117,6 @@ def rescore(row: int, closed: int, rules: Rules, columns: Columns) -> None:
         base[s] = fixed[s] + np.int32(total[s]) if is_open else closed
 
 
-@_compiled
 def _contest_rows(
     node: int, zone: int, closed: int, columns: Columns, counts: Counts, best: Any, count: Any
 ) -> None:
@@ -156,7 +140,6 @@ def _contest_rows(
                 highest[s] = max(highest[s], value)
 
 
-@_compiled
 def _contest_nodes(first: int, last: int, lane: int, tree: Tree, best: Any, count: Any) -> None:
     """Find the best of a node's children, in a run of lanes."""
     n_lanes = best.shape[0]
@@ -170,7 +153,6 @@ def _contest_nodes(first: int, last: int, lane: int, tree: Tree, best: Any, coun
             best[i] = max(best[i], value)
 
 
-@_compiled
 def _climb(row: int, closed: int, columns: Columns, counts: Counts, tree: Tree) -> None:
     """Bring the row's ancestors up to date, as far up as anything changes."""
     width = tree.best.shape[1] // counts.n_domains
@@ -201,14 +183,12 @@ def _climb(row: int, closed: int, columns: Columns, counts: Counts, tree: Tree) 
         many[:] = count
 
 
-@_compiled
 def rescore_all(closed: int, rules: Rules, columns: Columns) -> None:
     """Compute all bases."""
     for row in range(columns.base.shape[0]):
         rescore(row, closed, rules, columns)
 
 
-@_compiled
 def grow(closed: int, columns: Columns, counts: Counts, tree: Tree) -> None:
     """Compute the whole tree."""
     width = tree.best.shape[1] // counts.n_domains
@@ -228,7 +208,6 @@ def grow(closed: int, columns: Columns, counts: Counts, tree: Tree) -> None:
                 tree.times[start + node, lane : lane + width] = count
 
 
-@_compiled
 def _spread_scores(
     s: int, closed: int, n_shapes: int, counts: Counts, tree: Tree, n_feasible: int, add: Any
 ) -> None:
@@ -244,7 +223,7 @@ def _spread_scores(
             if root[(zone * n_heights + height) * n_shapes + s] != closed:
                 n_live += 1
                 break
-    by_host, by_domain = _log(float(n_feasible + 2)), _log(float(n_live + 2))
+    by_host, by_domain = log(float(n_feasible + 2)), log(float(n_live + 2))
     highest, lowest = -1, 1 << 60
     for zone in range(counts.n_domains):
         for height in range(n_heights):
@@ -267,7 +246,6 @@ def _spread_scores(
         add[lane] = counts.weights[s] * flipped
 
 
-@_compiled
 def _choose(
     s: int, turn: int, closed: int, columns: Columns, counts: Counts, tree: Tree, add: Any
 ) -> tuple[int, int]:
@@ -309,7 +287,6 @@ def _choose(
     return -1, top
 
 
-@_compiled
 def place(
     row: int, shape: int, closed: int, rules: Rules, columns: Columns, counts: Counts, tree: Tree
 ) -> int:
@@ -343,7 +320,6 @@ def place(
     return status
 
 
-@_compiled
 def run(
     order: Any, first: int, last: int, turn: int, closed: int,
     rules: Rules, columns: Columns, counts: Counts, tree: Tree, output: Output,
@@ -367,3 +343,15 @@ def run(
         if status != DONE:
             return i + 1, turn, status
     return last, turn, DONE
+
+
+class StreamKernels(NamedTuple):
+    """The functions of this module that are called from outside."""
+
+    rescore_all: Callable[..., None]
+    grow: Callable[..., None]
+    place: Callable[..., int]
+    run: Callable[..., tuple[int, int, int]]
+
+
+STREAM = Group("stream", StreamKernels(rescore_all, grow, place, run), n_worth_loading=20_000)

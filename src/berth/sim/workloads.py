@@ -25,6 +25,7 @@ from berth.scheduling import compiled
 from berth.scheduling.decide import decide
 from berth.scheduling.evaluation import Evaluation
 from berth.scheduling.ties import TieBreaker
+from berth.scheduling.warming import exercises
 from berth.sim import scheduling
 from berth.sim.benchmarks import SEED, Run, Undo, Workload, cache_folder, measure, snapshot_file
 from berth.sim.clusters import generate_objects
@@ -235,6 +236,7 @@ def child(name: str, nodes: str, existing: str, pods: str, runs: str) -> None:
     """Measure in this process, for the one that started it: the result goes to standard output as JSON."""
     (workload,) = chosen([name])
     compiled.keep_in(str(cache_folder("kernels")))
-    compiled.load()
+    for group, exercise in exercises(scheduling.default_profile()):
+        group.warm_up(exercise)
     result = measure(workload, Size(int(nodes), int(existing), int(pods)), int(runs))
     print(json.dumps(asdict(result)))

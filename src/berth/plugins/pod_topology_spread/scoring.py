@@ -5,7 +5,6 @@ Source: ``priorities/even_pods_spread.go`` of 1.17, ``podtopologyspread/scoring.
 Both depend on which nodes are feasible from the first step on, so all is done in ``normalize``; raw scores are 0.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
@@ -368,10 +367,6 @@ def round_half_away(values: FloatColumn) -> IntColumn:
     """Round to integers, halves away from zero (int64), as Go does."""
     whole = np.trunc(values)
     return (whole + np.where(np.abs(values - whole) >= 0.5, np.copysign(1.0, values), 0.0)).astype(np.int64)
-
-
-COMPILED: tuple[Callable[..., Any], ...] = (log, domain_score, flipped, round_half_away)
-"""What `DomainClasses` calls."""
 
 
 def _merge_empty(cluster: Cluster, slots: IdColumn) -> IdColumn:

@@ -1,0 +1,57 @@
+"""Exercises for compiled loops: inputs as small as can be, of the types that they meet in earnest."""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from berth.cluster.cluster import Cluster, Incoming
+from berth.framework.profile import Profile
+from berth.objects.base import ObjectMeta
+from berth.objects.nodes import Node, NodeStatus
+from berth.objects.pods import Container, Pod, PodSpec, ResourceRequirements
+from berth.objects.workloads import Service, ServiceSpec
+from berth.scheduling.batch import place_columns
+from berth.scheduling.batch_kernels import BATCH
+from berth.scheduling.compiled import Group
+from berth.scheduling.evaluation import Evaluation
+from berth.scheduling.stream import place_stream
+from berth.scheduling.stream_kernels import STREAM
+from berth.scheduling.ties import TieBreaker
+
+Exercise = Callable[[], object]
+
+_LABELS = {"app": "x"}
+
+
+def exercises(profile: Profile) -> Iterable[tuple[Group[Any], Exercise]]:
+    """Return the groups of loops that place pods, each with its exercise under a profile."""
+    return (BATCH, partial(_batches, profile)), (STREAM, partial(_stream, profile))
+
+
+def _cluster() -> tuple[Cluster, list[Incoming]]:
+    """Return two nodes, a pod of no service, and one of a service."""
+    cluster = Cluster()
+    status = NodeStatus(allocatable={"cpu": "2", "memory": "2Gi", "pods": "9"})
+    for name in ("n1", "n2"):
+        labels = {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": name}
+        cluster.put_node(Node(metadata=ObjectMeta(name=name, labels=labels), status=status))
+    cluster.put(Service(metadata=ObjectMeta(name="x", namespace="x"), spec=ServiceSpec(selector=_LABELS)))
+    asked = ResourceRequirements(requests={"cpu": "1", "memory": "1Mi"})
+    spec = PodSpec(containers=(Container(name="x", resources=asked),))
+    pods = (Pod(metadata=ObjectMeta(namespace="x", labels=labels), spec=spec) for labels in ({}, _LABELS))
+    return cluster, [cluster.incoming(pod) for pod in pods]
+
+
+def _batches(profile: Profile) -> None:
+    cluster, pods = _cluster()
+    for pod in pods:
+        place_columns(Evaluation(profile, pod, cluster), 2, TieBreaker())
+
+
+def _stream(profile: Profile) -> None:
+    cluster, pods = _cluster()
+    evaluations = [Evaluation(profile, pod, cluster) for pod in pods]
+    for order in ([0, 0], [1, 0, 1]):
+        place_stream(evaluations, np.array(order, dtype=np.int32), TieBreaker())
