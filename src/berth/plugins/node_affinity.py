@@ -229,11 +229,11 @@ class PreferMatchingNodes(ScorePlugin[Preference]):
             return
         selector = from_node_expressions(term.preference.match_expressions)
         if not self.with_fields:
-            weights[cluster.nodes.labels.matches(selector)] += term.weight
+            weights += cluster.nodes.labels.matches(selector) * np.int64(term.weight)
             return
         for field in term.preference.match_fields:
             if field.operator not in ("In", "NotIn") or len(field.values) != 1:
                 raise SelectorError(
                     "matchFields", [field.operator, *field.values], "In or NotIn, and one value"
                 )
-        weights[matches_term(cluster.nodes, term.preference)] += term.weight
+        weights += matches_term(cluster.nodes, term.preference) * np.int64(term.weight)

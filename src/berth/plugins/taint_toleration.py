@@ -3,8 +3,7 @@
 Source: 1.13, ``predicates.go`` and ``priorities/taint_toleration.go``.
 """
 
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,6 @@ from berth.cluster.arrays import ALL_ROWS, BoolColumn, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.framework.normalize import scale_to_maximum
 from berth.framework.plugin import FITS, BatchKind, FilterPlugin, ScorePlugin
-from berth.objects.nodes import Taint
 from berth.objects.pods import Toleration
 from berth.objects.taints import tolerated
 
@@ -25,22 +23,24 @@ class Tolerations:
     cluster: Cluster
     tolerations: tuple[Toleration, ...]
     compares: bool = False
+    _per_set: list[int] = field(default_factory=list)
 
     def count_untolerated(self, rows: Rows, effects: tuple[str, ...]) -> IntColumn:
         """Count the taints of those effects that the pod does not stand, for rows (int64[n])."""
-        per_set = self.per_set(effects)
-        if not per_set.any():
-            return np.zeros(self.cluster.nodes.n_rows, dtype=np.int64)[rows]
-        counted: IntColumn = per_set[self.cluster.nodes.taints_id[rows]]
+        counted: IntColumn = np.array(self.per_set(effects)).take(self.cluster.nodes.taints_id[rows])
         return counted
 
-    def per_set(self, effects: tuple[str, ...]) -> IntColumn:
-        """Count them for each distinct set of taints (int64[n_sets])."""
+    def per_set(self, effects: tuple[str, ...]) -> list[int]:
+        """Count them for each distinct set of taints; asked for one list of effects alone."""
         sets = self.cluster.nodes.taint_sets.items
-        return np.array([sum(map(partial(self._keeps_away, effects), taints)) for taints in sets], np.int64)
-
-    def _keeps_away(self, effects: tuple[str, ...], taint: Taint) -> bool:
-        return taint.effect in effects and not tolerated(self.tolerations, taint, compares=self.compares)
+        for taints in sets[len(self._per_set) :]:
+            untolerated = (
+                taint
+                for taint in taints
+                if taint.effect in effects and not tolerated(self.tolerations, taint, compares=self.compares)
+            )
+            self._per_set.append(sum(1 for _ in untolerated))
+        return self._per_set
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +64,11 @@ class TolerateTaints(FilterPlugin[Tolerations]):
         return Tolerations(cluster, pod.info.spec.tolerations, self.compares)
 
     def is_idle(self, state: Tolerations) -> bool:
-        return not state.per_set(self.effects).any()
+        return not any(state.per_set(self.effects))
 
     def passes(self, state: Tolerations, rows: Rows = ALL_ROWS) -> BoolColumn:
-        tolerable = state.per_set(self.effects) == 0
-        stood: BoolColumn = tolerable[state.cluster.nodes.taints_id[rows]]
+        tolerable = np.array(state.per_set(self.effects)) == 0
+        stood: BoolColumn = tolerable.take(state.cluster.nodes.taints_id[rows])
         return stood
 
     def filter(self, state: Tolerations, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:

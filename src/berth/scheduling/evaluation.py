@@ -17,7 +17,7 @@ from berth.framework.rules import Rule
 from berth.scheduling import ruled
 from berth.scheduling.amounts import Amounts
 from berth.scheduling.basic_checks import refuse_claims
-from berth.scheduling.ruled import MAX_WEIGHT
+from berth.scheduling.ruled import MAX_WEIGHT, Scores
 from berth.scheduling.side import Side
 
 NO_NODES = "no nodes available to schedule pods"
@@ -81,7 +81,7 @@ class Evaluation:
         self._filters: Side
         self._scores: Side
         self._rules: dict[int, Rule] = {}
-        self._total_of_rules: IntColumn | None = None
+        self._scores_of_rules: Scores | None = None
         self.evaluate()
 
     @property
@@ -143,6 +143,7 @@ class Evaluation:
         self.dropped = self._drop()
         self._combine(ALL_ROWS)
         self._find_rules()
+        self._scores_of_rules = None
         self.version = cluster.log.version
 
     def mend(self) -> None:
@@ -166,10 +167,11 @@ class Evaluation:
         self._combine(ALL_ROWS if moved else np.flatnonzero(touched))
         rules = self._rules
         self._find_rules()
-        if self._total_of_rules is not None and self._rules == rules:
-            self._total_of_rules[changes.rows] = self._apply_rules(changes.rows)
-        else:
-            self._total_of_rules = None
+        if self._scores_of_rules is not None:
+            if self._rules == rules:
+                self._scores_of_rules.mend(Amounts.of(self.cluster), changes.rows)
+            else:
+                self._scores_of_rules = None
         self.version = log.version
 
     def weigh(self, rows: NDArray[np.intp]) -> tuple[dict[int, IntColumn], IntColumn]:
@@ -179,9 +181,10 @@ class Evaluation:
         """
         normalized: dict[int, IntColumn] = {}
         if self._rules:
-            if self._total_of_rules is None:
-                self._total_of_rules = self._apply_rules(ALL_ROWS)
-            total = self._total_of_rules[rows]
+            if self._scores_of_rules is None:
+                weighted = [(self.profile.scores[i].weight, rule) for i, rule in self._rules.items()]
+                self._scores_of_rules = Scores(Amounts.of(self.cluster), weighted)
+            total = self._scores_of_rules.total[rows]
         else:
             total = np.zeros(len(rows), dtype=np.int64)
         for i, (s, busy) in enumerate(zip(self.profile.scores, self.busy_scores, strict=True)):
@@ -192,12 +195,11 @@ class Evaluation:
         return normalized, total
 
     def scores_of(self, row: int) -> list[int]:
-        """Return a row's scores by the priorities that need no normalisation, 0 for the others; in the profile's order."""
+        """Return a row's scores by the priorities that were not normalized by `weigh`, 0 for those that were."""
         found = [0] * len(self.profile.scores)
-        if self._rules:
-            amounts, here = Amounts.of(self.cluster), np.array([row], dtype=np.intp)
-            for i, rule in self._rules.items():
-                found[i] = int(ruled.score(amounts, rule, here)[0])
+        if self._scores_of_rules is not None:
+            for i, score in zip(self._rules, self._scores_of_rules.by_rule[:, row].tolist(), strict=True):
+                found[i] = score
         return found
 
     def normalized(self, rows: NDArray[np.intp]) -> list[IntColumn]:
@@ -319,11 +321,6 @@ class Evaluation:
             rule = _exact_rule(s.plugin, self.score_states[i], amounts) if busy else None
             if rule is not None and abs(s.weight) < MAX_WEIGHT:
                 self._rules[i] = rule
-
-    def _apply_rules(self, rows: Rows) -> IntColumn:
-        scores = self.profile.scores
-        weighted = [(scores[i].weight, rule) for i, rule in self._rules.items()]
-        return ruled.total(Amounts.of(self.cluster), weighted, rows)
 
 
 def _exact_rule(plugin: Plugin[Any], state: Any, amounts: Amounts) -> Rule | None:

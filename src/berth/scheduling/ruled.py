@@ -8,17 +8,19 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from berth.cluster.arrays import ALL_ROWS, BoolColumn, FloatColumn, IntColumn, Rows
 from berth.framework.rules import Rule, RuleKind, Term
 from berth.scheduling.amounts import Amounts, Floats, is_small
+from berth.scheduling.look_kernels import LOOK
 
 MAX_SCORE = 127
 MAX_WEIGHT = 1 << 32
-BLOCK = 8_192
+BLOCK = 4_096
 """So many rows are computed at a time: what is computed meanwhile then stays in the processor's cache."""
 
-_N_SCRATCH = 3
+_N_SCRATCH = 4
 
 
 class Place(NamedTuple):
@@ -48,32 +50,80 @@ def can_apply(rule: Rule) -> bool:
 
 def fit(amounts: Amounts, needs: Sequence[Term], fits: BoolColumn, rows: Rows = ALL_ROWS) -> None:
     """Take rows on which something asked is not free out of ``fits`` (bool[n], of the rows)."""
-    for term, column in zip(needs, amounts.columns(needs), strict=True):
+    columns = amounts.columns(needs)
+    kernels = LOOK.kernels_for(0)
+    if kernels is not None and isinstance(rows, slice):
+        numbers = [(column, term.asked) for column, term in zip(columns, needs, strict=True)]
+        kernels.fit(np.array(numbers, dtype=np.float64), amounts.free, fits)
+        return
+    for term, column in zip(needs, columns, strict=True):
         fits &= amounts.free[column, rows] >= term.asked
 
 
-def total(amounts: Amounts, scores: Sequence[tuple[int, Rule]], rows: Rows = ALL_ROWS) -> IntColumn:
-    """Return the weighted total of scores, given with their weights (int64[n])."""
-    columns = [amounts.columns(rule.terms) for _, rule in scores]
-    n = amounts.free.shape[1] if isinstance(rows, slice) else len(rows)
-    found = np.empty(n, dtype=np.int64)
-    for start in range(0, n, BLOCK):
-        block = slice(start, min(n, start + BLOCK))
-        scratch = amounts.scratch(_N_SCRATCH + 1, block.stop - start)
-        here, sums = block if isinstance(rows, slice) else rows[block], scratch[-1]
+class Scores:
+    """What rules say of every row, and their weighted total.
+
+    Attributes
+    ----------
+    by_rule : int16[n_rules, n_rows]
+        In the order of the rules.
+    total : int64[n_rows]
+    """
+
+    def __init__(self, amounts: Amounts, rules: Sequence[tuple[int, Rule]]) -> None:
+        self._rules = tuple(rules)
+        n_rows = amounts.free.shape[1]
+        self.by_rule = np.empty((len(rules), n_rows), dtype=np.int16)
+        self.total: IntColumn = np.empty(n_rows, dtype=np.int64)
+        columns = self._columns(amounts)
+        kernels = LOOK.kernels_for(0)
+        if kernels is not None:
+            kernels.apply(*self._numbers(columns), amounts.used, amounts.offered, self.by_rule, self.total)
+            return
+        for start in range(0, n_rows, BLOCK):
+            block = slice(start, min(n_rows, start + BLOCK))
+            self._apply(amounts, columns, block, self.by_rule[:, block], self.total[block])
+
+    def mend(self, amounts: Amounts, rows: NDArray[np.intp]) -> None:
+        """Compute rows anew."""
+        columns = self._columns(amounts)
+        for start in range(0, len(rows), BLOCK):
+            some = rows[start : start + BLOCK]
+            by_rule, total = np.empty((len(self._rules), len(some)), np.int16), np.empty(len(some), np.int64)
+            self._apply(amounts, columns, some, by_rule, total)
+            self.by_rule[:, some], self.total[some] = by_rule, total
+
+    def _columns(self, amounts: Amounts) -> list[list[int]]:
+        return [amounts.columns(rule.terms) for _, rule in self._rules]
+
+    def _numbers(self, columns: list[list[int]]) -> tuple[Floats, Floats]:
+        """Return rules and terms as `berth.scheduling.look_kernels` takes them."""
+        rules = [(rule.kind, weight, rule.maximum, len(rule.terms)) for weight, rule in self._rules]
+        terms = [
+            (column, term.asked, term.weight)
+            for (_, rule), at in zip(self._rules, columns, strict=True)
+            for column, term in zip(at, rule.terms, strict=True)
+        ]
+        return np.array(rules, dtype=np.float64), np.array(terms, dtype=np.float64).reshape(-1, 3)
+
+    def _apply(
+        self,
+        amounts: Amounts,
+        columns: list[list[int]],
+        rows: Rows,
+        by_rule: NDArray[np.int16],
+        total: IntColumn,
+    ) -> None:
+        scratch = amounts.scratch(_N_SCRATCH, len(total))
+        sums = scratch[-1]
         sums[:] = 0
-        for (weight, rule), at in zip(scores, columns, strict=True):
-            score = _score(rule, _places(amounts, rule, at, here), scratch)
+        for q, (weight, rule) in enumerate(self._rules):
+            score = _score(rule, _places(amounts, rule, columns[q], rows), scratch)
+            np.copyto(by_rule[q], score, casting="unsafe")
             if weight != 1:
                 score *= weight
             sums += score
-        np.copyto(found[block], sums, casting="unsafe")
-    return found
-
-
-def score(amounts: Amounts, rule: Rule, rows: Rows = ALL_ROWS) -> IntColumn:
-    """Return a rule's score of rows (int64[n])."""
-    return total(amounts, [(1, rule)], rows)
+        np.copyto(total, sums, casting="unsafe")
 
 
 def _places(amounts: Amounts, rule: Rule, columns: Sequence[int], rows: Rows) -> list[Place]:

@@ -74,14 +74,13 @@ class Side:
         self._ask = ask
         n = len(plugins)
         self.skipped = [plugin.skips(pod, cluster) for plugin in plugins]
-        self.states: Lazy[Any] = Lazy(n, lambda i: plugins[i].prepare(pod, cluster))
-        self.busy = [
-            not skipped and not plugin.is_idle(self.states[i])
+        self.states = states = Lazy(n, lambda i: plugins[i].prepare(pod, cluster))
+        self.busy = busy = [
+            not skipped and not plugin.is_idle(states[i])
             for i, (plugin, skipped) in enumerate(zip(plugins, self.skipped, strict=True))
         ]
-        self.columns: Lazy[IntColumn] = Lazy(
-            n, lambda i: ask(i, self.states[i], ALL_ROWS) if self.busy[i] else nothing()
-        )
+        # No function here may hold on to this object: columns are large, and should go as soon as the evaluation does.
+        self.columns = Lazy(n, lambda i: ask(i, states[i], ALL_ROWS) if busy[i] else nothing())
 
     def mend(self, changes: Changes) -> Iterator[tuple[int, Rows]]:
         """Bring everything up to date; tell of which plugins which rows may say something else now."""
