@@ -34,6 +34,7 @@ class Amounts:
         self._cluster = cluster
         self._keys: dict[tuple[bool, int], int] = {}
         self._version = -1
+        self._sources: list[tuple[IntColumn, IntColumn]] = []
         self._has_none: list[bool] = []
         self._scratch: Floats = np.empty((0, 0))
         self.used: Floats = np.empty((0, 0))
@@ -47,11 +48,12 @@ class Amounts:
         amounts: Amounts | None = cluster.derived.get("Amounts")
         if amounts is None:
             amounts = cluster.derived["Amounts"] = cls(cluster)
-        amounts._update()
+        if amounts._version != cluster.log.version:
+            amounts._update()
         return amounts
 
     def columns(self, terms: Iterable[Term]) -> list[int]:
-        """Return the columns of terms' resources."""
+        """Return the columns of terms' resources; they stay what they are."""
         found = []
         for term in terms:
             key = term.counts_silent, term.resource_id
@@ -74,21 +76,18 @@ class Amounts:
 
     def _update(self) -> None:
         log = self._cluster.log
-        if self._version == log.version:
-            return
         changes = log.since(self._version) if self._version >= 0 else None
         if changes is None or len(changes.rows) > _MAX_ONE_BY_ONE:
             self._fill()
             return
         rows = changes.rows.tolist()
-        for key, column in self._keys.items():
-            used, offered = self._sources(key)
+        for column, (used, offered) in enumerate(self._sources):
             for row in rows:
                 amount, of = int(used[row]), int(offered[row])
                 self.used[column, row] = amount
                 self.offered[column, row] = of
                 self.free[column, row] = of - amount
-                if of == 0:
+                if not of:
                     self._has_none[column] = True
                 if not (0 <= amount < MAX_EXACT and 0 <= of < MAX_EXACT):
                     self.is_exact = False
@@ -99,8 +98,9 @@ class Amounts:
         self.used, self.offered, self.free = np.empty((3, *size))
         self._has_none = [False] * size[0]
         self.is_exact = True
-        for key, column in self._keys.items():
-            used, offered = self._sources(key)
+        # They stay in place until a node comes, which the log tells as a change of everything.
+        self._sources = [self._source(*key) for key in self._keys]
+        for column, (used, offered) in enumerate(self._sources):
             self.used[column], self.offered[column] = used, offered
             np.subtract(self.offered[column], self.used[column], out=self.free[column])
             self._has_none[column] = bool((offered == 0).any())
@@ -109,15 +109,9 @@ class Amounts:
                     self.is_exact = False
         self._version = self._cluster.log.version
 
-    def _sources(self, key: tuple[bool, int]) -> tuple[IntColumn, IntColumn]:
-        counts_silent, resource_id = key
+    def _source(self, counts_silent: bool, resource_id: int) -> tuple[IntColumn, IntColumn]:
         cluster = self._cluster
         offered = cluster.nodes.allocatable.of(resource_id)
         if counts_silent:
             return (cluster.nonzero_milli_cpu, cluster.nonzero_memory)[resource_id], offered
         return cluster.requested.of(resource_id), offered
-
-
-def is_small(amount: int) -> bool:
-    """Tell whether what a pod asks for lets arithmetic in floats be exact."""
-    return 0 <= amount < MAX_EXACT

@@ -13,11 +13,10 @@ from berth.cluster.cluster import Cluster, Incoming
 from berth.framework.plugin import FITS, Plugin
 from berth.framework.prefilter import EVERY_NODE, PreFiltered, prefilter
 from berth.framework.profile import Profile
-from berth.framework.rules import Rule
 from berth.scheduling import ruled
 from berth.scheduling.amounts import Amounts
 from berth.scheduling.basic_checks import refuse_claims
-from berth.scheduling.ruled import MAX_WEIGHT, Scores
+from berth.scheduling.ruled import MAX_WEIGHT, Bound, Scores
 from berth.scheduling.side import Side
 
 NO_NODES = "no nodes available to schedule pods"
@@ -80,7 +79,7 @@ class Evaluation:
         self.version = -1
         self._filters: Side
         self._scores: Side
-        self._rules: dict[int, Rule] = {}
+        self._rules: dict[int, Bound] = {}
         self._scores_of_rules: Scores | None = None
         self.evaluate()
 
@@ -184,12 +183,12 @@ class Evaluation:
             if self._scores_of_rules is None:
                 weighted = [(self.profile.scores[i].weight, rule) for i, rule in self._rules.items()]
                 self._scores_of_rules = Scores(Amounts.of(self.cluster), weighted)
-            total = self._scores_of_rules.total[rows]
+            total = self._scores_of_rules.total.take(rows)
         else:
             total = np.zeros(len(rows), dtype=np.int64)
         for i, (s, busy) in enumerate(zip(self.profile.scores, self.busy_scores, strict=True)):
             if busy and i not in self._rules:
-                column = s.plugin.normalize(self.score_states[i], self.raw[i][rows], rows)
+                column = s.plugin.normalize(self.score_states[i], self.raw[i].take(rows), rows)
                 normalized[i] = column
                 total += column if s.weight == 1 else s.weight * column
         return normalized, total
@@ -232,12 +231,7 @@ class Evaluation:
             return error
         if self.dropped is not None and not (self.cluster.nodes.alive & ~self.dropped).any():
             return NO_NODES
-        # Where no codes are needed there are no errors.
-        codes = self._filters.columns
-        if not any(
-            busy and codes.has(i) and int(codes[i].min(initial=0)) < 0
-            for i, busy in enumerate(self.busy_filters)
-        ):
+        if not self._may_fail():
             return None
         failing = self.failing()
         asked = self.asked()
@@ -278,6 +272,12 @@ class Evaluation:
                     counts[reason] = counts.get(reason, 0) + n
         return Unschedulable(n_nodes, counts)
 
+    def _may_fail(self) -> bool:
+        """Tell whether a row meets an error of a filter; where no codes are needed there are none."""
+        codes = self._filters.columns
+        known = [codes[i] for i, busy in enumerate(self.busy_filters) if busy and codes.has(i)]
+        return any(int(column.min(initial=0)) < 0 for column in known)
+
     def _prefilter(self) -> PreFiltered:
         return prefilter(
             (f.name, f.plugin, self.filter_states[i])
@@ -303,7 +303,7 @@ class Evaluation:
             for part, state in f.plugin.parts_of(self.filter_states[i]):
                 rule = _exact_rule(part, state, amounts)
                 if rule is not None:
-                    ruled.fit(amounts, rule.terms, fits, rows)
+                    ruled.fit(amounts, rule, fits, rows)
                     continue
                 passes = part.passes(state, rows)
                 if passes is None:
@@ -323,10 +323,7 @@ class Evaluation:
                 self._rules[i] = rule
 
 
-def _exact_rule(plugin: Plugin[Any], state: Any, amounts: Amounts) -> Rule | None:
+def _exact_rule(plugin: Plugin[Any], state: Any, amounts: Amounts) -> Bound | None:
     """Return a plugin's rule of resources if it has one that can be applied in floats."""
     rule = plugin.resource_rule(state)
-    if rule is None:
-        return None
-    amounts.columns(rule.terms)
-    return rule if amounts.is_exact and ruled.can_apply(rule) else None
+    return None if rule is None else ruled.bind(rule, amounts)

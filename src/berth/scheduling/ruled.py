@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from berth.cluster.arrays import ALL_ROWS, BoolColumn, FloatColumn, IntColumn, Rows
-from berth.framework.rules import Rule, RuleKind, Term
-from berth.scheduling.amounts import Amounts, Floats, is_small
+from berth.framework.rules import Rule, RuleKind
+from berth.scheduling.amounts import MAX_EXACT, Amounts, Floats
 from berth.scheduling.look_kernels import LOOK
 
 MAX_SCORE = 127
 MAX_WEIGHT = 1 << 32
-BLOCK = 4_096
+BLOCK = 8_192
 """So many rows are computed at a time: what is computed meanwhile then stays in the processor's cache."""
 
 _N_SCRATCH = 4
@@ -41,16 +41,27 @@ class Place(NamedTuple):
     weight: float
 
 
-def can_apply(rule: Rule) -> bool:
-    """Tell whether floats are exact for a rule, as long as they are for the amounts."""
-    return 0 <= rule.maximum <= MAX_SCORE and all(
-        is_small(term.asked) and abs(term.weight) < MAX_WEIGHT for term in rule.terms
-    )
+class Bound(NamedTuple):
+    """A rule, and the columns of `Amounts` that its terms speak of."""
+
+    rule: Rule
+    columns: list[int]
 
 
-def fit(amounts: Amounts, needs: Sequence[Term], fits: BoolColumn, rows: Rows = ALL_ROWS) -> None:
+def bind(rule: Rule, amounts: Amounts) -> Bound | None:
+    """Find a rule's columns; None where floats would not be exact."""
+    if not 0 <= rule.maximum <= MAX_SCORE:
+        return None
+    for term in rule.terms:
+        if not (0 <= term.asked < MAX_EXACT and -MAX_WEIGHT < term.weight < MAX_WEIGHT):
+            return None
+    columns = amounts.columns(rule.terms)
+    return Bound(rule, columns) if amounts.is_exact else None
+
+
+def fit(amounts: Amounts, bound: Bound, fits: BoolColumn, rows: Rows = ALL_ROWS) -> None:
     """Take rows on which something asked is not free out of ``fits`` (bool[n], of the rows)."""
-    columns = amounts.columns(needs)
+    needs, columns = bound.rule.terms, bound.columns
     kernels = LOOK.kernels_for(0)
     if kernels is not None and isinstance(rows, slice):
         numbers = [(column, term.asked) for column, term in zip(columns, needs, strict=True)]
@@ -70,46 +81,40 @@ class Scores:
     total : int64[n_rows]
     """
 
-    def __init__(self, amounts: Amounts, rules: Sequence[tuple[int, Rule]]) -> None:
+    def __init__(self, amounts: Amounts, rules: Sequence[tuple[int, Bound]]) -> None:
         self._rules = tuple(rules)
         n_rows = amounts.free.shape[1]
         self.by_rule = np.empty((len(rules), n_rows), dtype=np.int16)
         self.total: IntColumn = np.empty(n_rows, dtype=np.int64)
-        columns = self._columns(amounts)
         kernels = LOOK.kernels_for(0)
         if kernels is not None:
-            kernels.apply(*self._numbers(columns), amounts.used, amounts.offered, self.by_rule, self.total)
+            kernels.apply(*self._numbers(), amounts.used, amounts.offered, self.by_rule, self.total)
             return
         for start in range(0, n_rows, BLOCK):
             block = slice(start, min(n_rows, start + BLOCK))
-            self._apply(amounts, columns, block, self.by_rule[:, block], self.total[block])
+            self._apply(amounts, block, self.by_rule[:, block], self.total[block])
 
     def mend(self, amounts: Amounts, rows: NDArray[np.intp]) -> None:
         """Compute rows anew."""
-        columns = self._columns(amounts)
         for start in range(0, len(rows), BLOCK):
             some = rows[start : start + BLOCK]
             by_rule, total = np.empty((len(self._rules), len(some)), np.int16), np.empty(len(some), np.int64)
-            self._apply(amounts, columns, some, by_rule, total)
+            self._apply(amounts, some, by_rule, total)
             self.by_rule[:, some], self.total[some] = by_rule, total
 
-    def _columns(self, amounts: Amounts) -> list[list[int]]:
-        return [amounts.columns(rule.terms) for _, rule in self._rules]
-
-    def _numbers(self, columns: list[list[int]]) -> tuple[Floats, Floats]:
+    def _numbers(self) -> tuple[Floats, Floats]:
         """Return rules and terms as `berth.scheduling.look_kernels` takes them."""
-        rules = [(rule.kind, weight, rule.maximum, len(rule.terms)) for weight, rule in self._rules]
+        rules = [(rule.kind, weight, rule.maximum, len(columns)) for weight, (rule, columns) in self._rules]
         terms = [
             (column, term.asked, term.weight)
-            for (_, rule), at in zip(self._rules, columns, strict=True)
-            for column, term in zip(at, rule.terms, strict=True)
+            for _, (rule, columns) in self._rules
+            for column, term in zip(columns, rule.terms, strict=True)
         ]
         return np.array(rules, dtype=np.float64), np.array(terms, dtype=np.float64).reshape(-1, 3)
 
     def _apply(
         self,
         amounts: Amounts,
-        columns: list[list[int]],
         rows: Rows,
         by_rule: NDArray[np.int16],
         total: IntColumn,
@@ -117,8 +122,8 @@ class Scores:
         scratch = amounts.scratch(_N_SCRATCH, len(total))
         sums = scratch[-1]
         sums[:] = 0
-        for q, (weight, rule) in enumerate(self._rules):
-            score = _score(rule, _places(amounts, rule, columns[q], rows), scratch)
+        for q, (weight, bound) in enumerate(self._rules):
+            score = _score(bound.rule, _places(amounts, bound, rows), scratch)
             np.copyto(by_rule[q], score, casting="unsafe")
             if weight != 1:
                 score *= weight
@@ -126,7 +131,7 @@ class Scores:
         np.copyto(total, sums, casting="unsafe")
 
 
-def _places(amounts: Amounts, rule: Rule, columns: Sequence[int], rows: Rows) -> list[Place]:
+def _places(amounts: Amounts, bound: Bound, rows: Rows) -> list[Place]:
     return [
         Place(
             amounts.used[column, rows],
@@ -136,7 +141,7 @@ def _places(amounts: Amounts, rule: Rule, columns: Sequence[int], rows: Rows) ->
             float(term.asked),
             float(term.weight),
         )
-        for term, column in zip(rule.terms, columns, strict=True)
+        for term, column in zip(bound.rule.terms, bound.columns, strict=True)
     ]
 
 

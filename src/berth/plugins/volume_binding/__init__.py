@@ -140,6 +140,9 @@ class VolumeBindingScore(ScorePlugin[int]):
     name: ClassVar[str] = "VolumeBinding"
     reads_pods: ClassVar[bool] = False
 
+    def skips(self, pod: Incoming, cluster: Cluster) -> bool:
+        return True
+
     def prepare(self, pod: Incoming, cluster: Cluster) -> int:
         return cluster.nodes.n_rows
 
