@@ -3,7 +3,9 @@
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
+from berth.cluster.arrays import IntColumn
 from berth.scheduling.evaluation import Evaluation
 from berth.scheduling.ties import TieBreaker
 
@@ -54,6 +56,11 @@ def decide(evaluation: Evaluation, ties: TieBreaker) -> Decision:
         scores={weighted.name: one for weighted, one in zip(evaluation.profile.scores, scores, strict=True)},
         n_feasible=len(rows),
     )
+
+
+def weigh(evaluation: Evaluation, rows: NDArray[np.intp]) -> tuple[list[IntColumn], IntColumn]:
+    """Return each priority's scores of the feasible rows, unweighted, and their weighted totals (int64[n])."""
+    return evaluation.normalized(rows), evaluation.weigh(rows)[1]
 
 
 def failed(evaluation: Evaluation) -> Decision | None:
