@@ -34,7 +34,6 @@ class Amounts:
         self._cluster = cluster
         self._keys: dict[tuple[bool, int], int] = {}
         self._version = -1
-        self._sources: list[tuple[IntColumn, IntColumn]] = []
         self._has_none: list[bool] = []
         self._scratch: Floats = np.empty((0, 0))
         self.used: Floats = np.empty((0, 0))
@@ -76,12 +75,12 @@ class Amounts:
 
     def _update(self) -> None:
         log = self._cluster.log
-        changes = log.since(self._version) if self._version >= 0 else None
-        if changes is None or len(changes.rows) > _MAX_ONE_BY_ONE:
+        rows = log.rows_since(self._version) if self._version >= 0 else None
+        if rows is None or len(rows) > _MAX_ONE_BY_ONE:
             self._fill()
             return
-        rows = changes.rows.tolist()
-        for column, (used, offered) in enumerate(self._sources):
+        for key, column in self._keys.items():
+            used, offered = self._source(*key)
             for row in rows:
                 amount, of = int(used[row]), int(offered[row])
                 self.used[column, row] = amount
@@ -98,9 +97,8 @@ class Amounts:
         self.used, self.offered, self.free = np.empty((3, *size))
         self._has_none = [False] * size[0]
         self.is_exact = True
-        # They stay in place until a node comes, which the log tells as a change of everything.
-        self._sources = [self._source(*key) for key in self._keys]
-        for column, (used, offered) in enumerate(self._sources):
+        for key, column in self._keys.items():
+            used, offered = self._source(*key)
             self.used[column], self.offered[column] = used, offered
             np.subtract(self.offered[column], self.used[column], out=self.free[column])
             self._has_none[column] = bool((offered == 0).any())
