@@ -228,7 +228,7 @@ class PreferMatchingNodes(ScorePlugin[Preference]):
         if not term.weight:
             return
         selector = from_node_expressions(term.preference.match_expressions)
-        if not self.with_fields:
+        if not self.with_fields or not term.preference.match_fields:
             weights += cluster.nodes.labels.matches(selector) * np.int64(term.weight)
             return
         for field in term.preference.match_fields:

@@ -203,10 +203,12 @@ class Evaluation:
 
     def normalized(self, rows: NDArray[np.intp]) -> list[IntColumn]:
         """Return each priority's scores of the feasible rows, unweighted, in the profile's order."""
-        return [
-            s.plugin.normalize(self.score_states[i], self.raw[i][rows], rows) if busy else zeros(len(rows))
-            for i, (s, busy) in enumerate(zip(self.profile.scores, self.busy_scores, strict=True))
-        ]
+        columns, _ = self.weigh(rows)
+        if self._scores_of_rules is not None:
+            for i, scores in zip(self._rules, self._scores_of_rules.by_rule, strict=True):
+                columns[i] = scores.take(rows).astype(np.int64)
+        nothing = zeros(len(rows))
+        return [columns.get(i, nothing) for i in range(len(self.profile.scores))]
 
     def first_failures(self) -> IntColumn:
         """Return for every row the index of the first filter that it fails, the number of filters where it fits."""
