@@ -54,12 +54,13 @@ def test_changes_since_every_version(history: list[PodChange | int | None]) -> N
         later = history[i:]
         changes = log.since(version)
         if None in later or len(later) > LENGTH:
-            assert changes is None
+            assert (changes, log.rows_since(version)) == (None, None)
             continue
         assert changes is not None
         assert changes.rows.tolist() == sorted(
             {e if isinstance(e, int) else e.row for e in later if e is not None}
         )
+        assert log.rows_since(version) == set(changes.rows.tolist())
         assert net(changes.pods) == net(e for e in later if isinstance(e, PodChange))
         assert sum(map(abs, net(changes.pods).values())) == len(changes.pods)  # pairs have cancelled out
         assert changes.nodes == any(isinstance(e, int) for e in later)

@@ -12,6 +12,7 @@ import pytest
 from berth.scheduling import compiled, kernel
 from berth.scheduling.batch_kernels import BATCH, BatchKernels
 from berth.scheduling.compiled import Group
+from berth.scheduling.look_kernels import LOOK
 from berth.scheduling.stream_kernels import STREAM
 from berth.scheduling.warming import exercises
 from tests.scheduling.worlds import PROFILE
@@ -67,11 +68,15 @@ def test_every_group_has_an_exercise_that_uses_it() -> None:
         assert asked
 
 
-@pytest.mark.parametrize("group", [BATCH, STREAM])
+@pytest.mark.parametrize("group", [BATCH, STREAM, LOOK])
 def test_an_edit_changes_the_digest(monkeypatch: pytest.MonkeyPatch, group: Group[BatchKernels]) -> None:
     before = group.digest()
     assert group.digest() == before
-    helper = {"batch": kernel.join, "stream": STREAM.plain.run.__globals__["log"]}[group.name]
+    helper = {
+        "batch": kernel.join,
+        "stream": STREAM.plain.run.__globals__["log"],
+        "look": LOOK.plain.apply.__globals__["_balanced_gain"],
+    }[group.name]
     assert isinstance(helper, FunctionType)
     code = helper.__code__
     monkeypatch.setattr(helper, "__code__", code.replace(co_consts=(*code.co_consts, 17)))

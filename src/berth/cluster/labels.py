@@ -82,8 +82,10 @@ class LabelColumns:
         """Tell for every row whether it meets all requirements of a selector (bool[n_rows])."""
         if selector.requirements is None:
             return np.zeros(self.n_rows, dtype=np.bool_)
-        met = np.ones(self.n_rows, dtype=np.bool_)
-        for requirement in selector.requirements:
+        if not selector.requirements:
+            return np.ones(self.n_rows, dtype=np.bool_)
+        met = self._meets(selector.requirements[0])
+        for requirement in selector.requirements[1:]:
             met &= self._meets(requirement)
         return met
 
@@ -104,9 +106,10 @@ class LabelColumns:
         return np.fromiter(map(requirement.accepts, texts), dtype=np.bool_, count=len(distinct))[inverse]
 
     def _one_of(self, column: IdColumn, values: Iterable[str]) -> BoolColumn:
-        found = np.zeros(len(column), dtype=np.bool_)
-        for value in values:
-            value_id = self._values.find(value)
-            if value_id != NONE:
-                found |= column == value_id
+        value_ids = [value_id for value in values if (value_id := self._values.find(value)) != NONE]
+        if not value_ids:
+            return np.zeros(len(column), dtype=np.bool_)
+        found: BoolColumn = column == value_ids[0]
+        for value_id in value_ids[1:]:
+            found |= column == value_id
         return found

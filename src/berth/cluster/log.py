@@ -80,17 +80,30 @@ class ChangeLog:
 
     def since(self, version: int) -> Changes | None:
         """Return the changes after a version, None if they are not all known."""
+        latest = self._latest(version)
+        if latest is None:
+            return None
+        return Changes(
+            np.array(sorted(_rows(latest)), dtype=np.intp),
+            _net([entry for entry in latest if not isinstance(entry, int)]),
+            any(isinstance(entry, int) for entry in latest),
+        )
+
+    def rows_since(self, version: int) -> set[int] | None:
+        """Return the rows touched after a version, None if they are not all known."""
+        latest = self._latest(version)
+        return None if latest is None else _rows(latest)
+
+    def _latest(self, version: int) -> list[PodChange | int] | None:
         version = self._alike.get(version, version)
         n = self.version - version
         if version < self._broken_at or n > len(self._entries):
             return None
-        latest = [self._entries[i] for i in range(len(self._entries) - n, len(self._entries))]
-        rows = {entry if isinstance(entry, int) else entry.row for entry in latest}
-        return Changes(
-            np.array(sorted(rows), dtype=np.intp),
-            _net([entry for entry in latest if not isinstance(entry, int)]),
-            any(isinstance(entry, int) for entry in latest),
-        )
+        return [self._entries[i] for i in range(len(self._entries) - n, len(self._entries))]
+
+
+def _rows(entries: list[PodChange | int]) -> set[int]:
+    return {entry if isinstance(entry, int) else entry.row for entry in entries}
 
 
 def _net(changes: list[PodChange]) -> list[PodChange]:

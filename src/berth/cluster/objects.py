@@ -47,17 +47,20 @@ CLUSTER_SCOPED = frozenset(
 class Shelf(Generic[O]):
     """The objects of one kind, by namespace and name (the namespace is empty for cluster-scoped ones)."""
 
-    __slots__ = ("_by_key",)
+    __slots__ = ("_by_key", "_by_namespace")
 
     def __init__(self) -> None:
         self._by_key: dict[tuple[str, str], O] = {}
+        self._by_namespace: dict[str, dict[str, O]] = {}
 
     def __len__(self) -> int:
         return len(self._by_key)
 
     def put(self, item: O) -> None:
         """Add an object or replace the one of its name."""
-        self._by_key[item.metadata.namespace, item.metadata.name] = item
+        namespace, name = item.metadata.namespace, item.metadata.name
+        self._by_key[namespace, name] = item
+        self._by_namespace.setdefault(namespace, {})[name] = item
 
     def get(self, namespace: str, name: str) -> O | None:
         """Return an object by name."""
@@ -66,6 +69,7 @@ class Shelf(Generic[O]):
     def remove(self, namespace: str, name: str) -> None:
         """Take an object away."""
         del self._by_key[namespace, name]
+        del self._by_namespace[namespace][name]
 
     def all(self) -> list[O]:
         """Return the objects in the order in which they first came."""
@@ -73,7 +77,7 @@ class Shelf(Generic[O]):
 
     def within(self, namespace: str) -> list[O]:
         """Return the objects of a namespace."""
-        return [item for (where, _), item in self._by_key.items() if where == namespace]
+        return list(self._by_namespace.get(namespace, {}).values())
 
 
 class ClusterObjects:

@@ -51,12 +51,13 @@ def matches_term(nodes: NodeTable, term: NodeSelectorTerm, *, with_fields: bool 
     """Tell for every row whether a term matches (bool[n_rows]); ``with_fields`` as above."""
     if not term.match_expressions and not term.match_fields:
         return np.zeros(nodes.n_rows, dtype=np.bool_)
-    met = np.ones(nodes.n_rows, dtype=np.bool_)
     if term.match_expressions:
         try:
             met = nodes.labels.matches(from_node_expressions(term.match_expressions))
         except SelectorError:
             return np.zeros(nodes.n_rows, dtype=np.bool_)
+    else:
+        met = np.ones(nodes.n_rows, dtype=np.bool_)
     for field in term.match_fields:
         met &= _matches_field(nodes, field, with_fields)
     return met

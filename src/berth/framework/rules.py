@@ -3,8 +3,8 @@
 The plugins' ``filter`` and ``score`` in NumPy are the truth; where a plugin gives a rule, it says the same in numbers.
 """
 
-from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 
 class RuleKind(IntEnum):
@@ -26,8 +26,7 @@ class RuleKind(IntEnum):
     """How alike the shares of two resources are (up to 1.17)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(NamedTuple):
     """One resource in a rule.
 
     Attributes
@@ -44,8 +43,7 @@ class Term:
     weight: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """A rule over resources; without terms, a filter lets every row pass and a score is 0."""
 
     kind: RuleKind

@@ -3,14 +3,13 @@
 Source: 1.13, ``predicates.go`` and ``priorities/taint_toleration.go``.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.cluster.arrays import ALL_ROWS, IntColumn, Rows
+from berth.cluster.arrays import ALL_ROWS, BoolColumn, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
-from berth.cluster.nodes import by_interned
 from berth.framework.normalize import scale_to_maximum
 from berth.framework.plugin import FITS, BatchKind, FilterPlugin, ScorePlugin
 from berth.objects.pods import Toleration
@@ -24,19 +23,24 @@ class Tolerations:
     cluster: Cluster
     tolerations: tuple[Toleration, ...]
     compares: bool = False
+    _per_set: list[int] = field(default_factory=list)
 
     def count_untolerated(self, rows: Rows, effects: tuple[str, ...]) -> IntColumn:
         """Count the taints of those effects that the pod does not stand, for rows (int64[n])."""
-        nodes = self.cluster.nodes
-        sets = nodes.taint_sets.items
-        return by_interned(
-            nodes.taints_id[rows],
-            len(sets),
-            lambda i: sum(
-                t.effect in effects and not tolerated(self.tolerations, t, compares=self.compares)
-                for t in sets[i]
-            ),
-        )
+        counted: IntColumn = np.array(self.per_set(effects)).take(self.cluster.nodes.taints_id[rows])
+        return counted
+
+    def per_set(self, effects: tuple[str, ...]) -> list[int]:
+        """Count them for each distinct set of taints; asked for one list of effects alone."""
+        sets = self.cluster.nodes.taint_sets.items
+        for taints in sets[len(self._per_set) :]:
+            untolerated = (
+                taint
+                for taint in taints
+                if taint.effect in effects and not tolerated(self.tolerations, taint, compares=self.compares)
+            )
+            self._per_set.append(sum(1 for _ in untolerated))
+        return self._per_set
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,14 @@ class TolerateTaints(FilterPlugin[Tolerations]):
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> Tolerations:
         return Tolerations(cluster, pod.info.spec.tolerations, self.compares)
+
+    def is_idle(self, state: Tolerations) -> bool:
+        return not any(state.per_set(self.effects))
+
+    def passes(self, state: Tolerations, rows: Rows = ALL_ROWS) -> BoolColumn:
+        tolerable = np.array(state.per_set(self.effects)) == 0
+        stood: BoolColumn = tolerable.take(state.cluster.nodes.taints_id[rows])
+        return stood
 
     def filter(self, state: Tolerations, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
         return (state.count_untolerated(rows, self.effects) > 0).astype(np.int64)

@@ -1,5 +1,6 @@
 """What a profile makes of one shape of pods over all nodes, kept and mended row by row."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -9,10 +10,14 @@ from numpy.typing import NDArray
 
 from berth.cluster.arrays import ALL_ROWS, BoolColumn, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
-from berth.framework.plugin import FITS
+from berth.framework.plugin import FITS, Plugin
 from berth.framework.prefilter import EVERY_NODE, PreFiltered, prefilter
 from berth.framework.profile import Profile
+from berth.scheduling import ruled
+from berth.scheduling.amounts import Amounts
 from berth.scheduling.basic_checks import refuse_claims
+from berth.scheduling.ruled import MAX_WEIGHT, Bound, Scores
+from berth.scheduling.side import Side
 
 NO_NODES = "no nodes available to schedule pods"
 
@@ -51,10 +56,13 @@ def zeros(n: int) -> IntColumn:
 class Evaluation:
     """Verdicts and raw scores of one shape for every row, with the version of the cluster that they hold for.
 
+    What can be told apart without columns is: rules of resources are applied to all rows at once, whichever plugins give
+    them, and a plugin's own column is computed when somebody asks for it.
+
     Attributes
     ----------
-    busy_filters, busy_scores : list of bool
-        Which plugins have anything to say of the shape; what the others say is one column of zeros that they share.
+    fits : bool[n_rows]
+        Where all filters let the shape pass.
     before : PreFiltered
         What the filters say before any node is looked at.
     dropped : bool[n_rows] or None
@@ -65,45 +73,76 @@ class Evaluation:
         self.profile = profile
         self.pod = pod
         self.cluster = cluster
-        self.filter_states: list[Any] = []
-        self.score_states: list[Any] = []
-        self.busy_filters: list[bool] = []
-        self.busy_scores: list[bool] = []
-        self.codes: list[IntColumn] = []
-        self.raw: list[IntColumn] = []
         self.before: PreFiltered = EVERY_NODE
         self.dropped: BoolColumn | None = None
         self.fits: BoolColumn
         self.version = -1
+        self._filters: Side
+        self._scores: Side
+        self._rules: dict[int, Bound] = {}
+        self._scores_of_rules: Scores | None = None
         self.evaluate()
 
+    @property
+    def filter_states(self) -> Sequence[Any]:
+        """What each filter has prepared."""
+        return self._filters.states
+
+    @property
+    def score_states(self) -> Sequence[Any]:
+        """What each score has prepared."""
+        return self._scores.states
+
+    @property
+    def busy_filters(self) -> list[bool]:
+        """Which filters have anything to say of the shape; the others share one column of zeros."""
+        return self._filters.busy
+
+    @property
+    def busy_scores(self) -> list[bool]:
+        """Which scores do, likewise."""
+        return self._scores.busy
+
+    @property
+    def skipped_filters(self) -> list[bool]:
+        """Which filters skip the shape (`Plugin.skips`): constant, as long as nothing comes that they heed."""
+        return self._filters.skipped
+
+    @property
+    def skipped_scores(self) -> list[bool]:
+        """Which scores do, likewise."""
+        return self._scores.skipped
+
+    @property
+    def codes(self) -> Sequence[IntColumn]:
+        """The verdicts of each filter (int64[n_rows]), computed when they are first asked for."""
+        return self._filters.columns
+
+    @property
+    def raw(self) -> Sequence[IntColumn]:
+        """The raw scores of each priority (int64[n_rows]), likewise."""
+        return self._scores.columns
+
     def evaluate(self) -> None:
-        """Compute everything anew."""
-        pod, cluster = self.pod, self.cluster
-        self.filter_states = [f.plugin.prepare(pod, cluster) for f in self.profile.filters]
-        self.score_states = [s.plugin.prepare(pod, cluster) for s in self.profile.scores]
-        self.busy_filters = [
-            not f.plugin.is_idle(state)
-            for f, state in zip(self.profile.filters, self.filter_states, strict=True)
-        ]
-        self.busy_scores = [
-            not s.plugin.is_idle(state)
-            for s, state in zip(self.profile.scores, self.score_states, strict=True)
-        ]
-        nothing = zeros(cluster.nodes.n_rows)
-        self.codes = [
-            f.plugin.filter(state, ALL_ROWS) if busy else nothing
-            for f, state, busy in zip(
-                self.profile.filters, self.filter_states, self.busy_filters, strict=True
-            )
-        ]
-        self.raw = [
-            s.plugin.score(state, ALL_ROWS) if busy else nothing
-            for s, state, busy in zip(self.profile.scores, self.score_states, self.busy_scores, strict=True)
-        ]
+        """Look at everything anew."""
+        profile, pod, cluster = self.profile, self.pod, self.cluster
+        filters = [f.plugin for f in profile.filters]
+        scores = [s.plugin for s in profile.scores]
+
+        def nothing() -> IntColumn:
+            return zeros(cluster.nodes.n_rows)
+
+        self._filters = Side(
+            filters, pod, cluster, lambda i, state, rows: filters[i].filter(state, rows), nothing
+        )
+        self._scores = Side(
+            scores, pod, cluster, lambda i, state, rows: scores[i].score(state, rows), nothing
+        )
         self.before = self._prefilter()
         self.dropped = self._drop()
         self._combine(ALL_ROWS)
+        self._find_rules()
+        self._scores_of_rules = None
         self.version = cluster.log.version
 
     def mend(self) -> None:
@@ -116,47 +155,60 @@ class Evaluation:
             self.evaluate()
             return
         touched = np.zeros(self.cluster.nodes.n_rows, dtype=np.bool_)
-        for i, f in enumerate(self.profile.filters):
-            rows = f.plugin.mend(self.filter_states[i], changes)
-            if rows is None:
-                self.filter_states[i] = f.plugin.prepare(self.pod, self.cluster)
-                rows = ALL_ROWS
-            was_busy, busy = self.busy_filters[i], not f.plugin.is_idle(self.filter_states[i])
-            self.busy_filters[i] = busy
-            if busy != was_busy:
-                rows = ALL_ROWS
-                self.codes[i] = zeros(len(touched)) if was_busy else zeros(len(touched)).copy()
-            if busy:
-                self.codes[i][rows] = f.plugin.filter(self.filter_states[i], rows)
-            if busy or was_busy:
-                touched[rows] = True
-        for i, s in enumerate(self.profile.scores):
-            rows = s.plugin.mend(self.score_states[i], changes)
-            if rows is None:
-                self.score_states[i] = s.plugin.prepare(self.pod, self.cluster)
-                rows = ALL_ROWS
-            was_busy, busy = self.busy_scores[i], not s.plugin.is_idle(self.score_states[i])
-            self.busy_scores[i] = busy
-            if busy != was_busy:
-                rows = ALL_ROWS
-                self.raw[i] = zeros(len(touched)) if was_busy else zeros(len(touched)).copy()
-            if busy:
-                self.raw[i][rows] = s.plugin.score(self.score_states[i], rows)
+        for _, rows in self._filters.mend(changes):
+            touched[rows] = True
+        for _ in self._scores.mend(changes):
+            pass
         before, self.before = self.before, self._prefilter()
         moved = self.before != before
         if changes.nodes and self.dropped is not None:
             self.dropped, moved = self._drop(), True
         self._combine(ALL_ROWS if moved else np.flatnonzero(touched))
+        rules = self._rules
+        self._find_rules()
+        if self._scores_of_rules is not None:
+            if self._rules == rules:
+                self._scores_of_rules.mend(Amounts.of(self.cluster), changes.rows)
+            else:
+                self._scores_of_rules = None
         self.version = log.version
+
+    def weigh(self, rows: NDArray[np.intp]) -> tuple[dict[int, IntColumn], IntColumn]:
+        """Return scores of feasible rows: those that had to be normalized, unweighted, and weighted totals (int64[n] each).
+
+        The first are by the priorities' places in the profile; `scores_of` knows the others.
+        """
+        normalized: dict[int, IntColumn] = {}
+        if self._rules:
+            if self._scores_of_rules is None:
+                weighted = [(self.profile.scores[i].weight, rule) for i, rule in self._rules.items()]
+                self._scores_of_rules = Scores(Amounts.of(self.cluster), weighted)
+            total = self._scores_of_rules.total.take(rows)
+        else:
+            total = np.zeros(len(rows), dtype=np.int64)
+        for i, (s, busy) in enumerate(zip(self.profile.scores, self.busy_scores, strict=True)):
+            if busy and i not in self._rules:
+                column = s.plugin.normalize(self.score_states[i], self.raw[i].take(rows), rows)
+                normalized[i] = column
+                total += column if s.weight == 1 else s.weight * column
+        return normalized, total
+
+    def scores_of(self, row: int) -> list[int]:
+        """Return a row's scores by the priorities that were not normalized by `weigh`, 0 for those that were."""
+        found = [0] * len(self.profile.scores)
+        if self._scores_of_rules is not None:
+            for i, score in zip(self._rules, self._scores_of_rules.by_rule[:, row].tolist(), strict=True):
+                found[i] = score
+        return found
 
     def normalized(self, rows: NDArray[np.intp]) -> list[IntColumn]:
         """Return each priority's scores of the feasible rows, unweighted, in the profile's order."""
-        return [
-            s.plugin.normalize(state, raw[rows], rows) if busy else zeros(len(rows))
-            for s, state, raw, busy in zip(
-                self.profile.scores, self.score_states, self.raw, self.busy_scores, strict=True
-            )
-        ]
+        columns, _ = self.weigh(rows)
+        if self._scores_of_rules is not None:
+            for i, scores in zip(self._rules, self._scores_of_rules.by_rule, strict=True):
+                columns[i] = scores.take(rows).astype(np.int64)
+        nothing = zeros(len(rows))
+        return [columns.get(i, nothing) for i in range(len(self.profile.scores))]
 
     def first_failures(self) -> IntColumn:
         """Return for every row the index of the first filter that it fails, the number of filters where it fits."""
@@ -181,19 +233,16 @@ class Evaluation:
             return error
         if self.dropped is not None and not (self.cluster.nodes.alive & ~self.dropped).any():
             return NO_NODES
-        if not any(
-            busy and int(codes.min(initial=0)) < 0
-            for busy, codes in zip(self.busy_filters, self.codes, strict=True)
-        ):
+        if not self._may_fail():
             return None
         failing = self.failing()
         asked = self.asked()
         for row in np.argsort(self.cluster.nodes.rank):
             if not asked[row]:
                 continue
-            for i, codes in enumerate(self.codes):
-                if failing[i][row] and codes[row] < 0:
-                    return self.reasons(i, int(codes[row]))[0]
+            for i, found in enumerate(self.codes):
+                if failing[i][row] and found[row] < 0:
+                    return self.reasons(i, int(found[row]))[0]
         return None
 
     def asked(self) -> BoolColumn:
@@ -225,9 +274,18 @@ class Evaluation:
                     counts[reason] = counts.get(reason, 0) + n
         return Unschedulable(n_nodes, counts)
 
+    def _may_fail(self) -> bool:
+        """Tell whether a row meets an error of a filter; where no codes are needed there are none."""
+        codes = self._filters.columns
+        known = [codes[i] for i, busy in enumerate(self.busy_filters) if busy and codes.has(i)]
+        return any(int(column.min(initial=0)) < 0 for column in known)
+
     def _prefilter(self) -> PreFiltered:
-        named = zip(self.profile.filters, self.filter_states, strict=True)
-        return prefilter((f.name, f.plugin, state) for f, state in named)
+        return prefilter(
+            (f.name, f.plugin, self.filter_states[i])
+            for i, (f, skipped) in enumerate(zip(self.profile.filters, self.skipped_filters, strict=True))
+            if not skipped
+        )
 
     def _drop(self) -> BoolColumn | None:
         plugin = self.profile.drops
@@ -237,11 +295,37 @@ class Evaluation:
         return dropped
 
     def _combine(self, rows: Rows) -> None:
+        """Find out which of the rows fit."""
         asked = self.asked()
+        fits = asked.copy() if isinstance(rows, slice) else asked[rows]
+        amounts = Amounts.of(self.cluster)
+        for i, (f, busy) in enumerate(zip(self.profile.filters, self.busy_filters, strict=True)):
+            if not busy:
+                continue
+            for part, state in f.plugin.parts_of(self.filter_states[i]):
+                rule = _exact_rule(part, state, amounts)
+                if rule is not None:
+                    ruled.fit(amounts, rule, fits, rows)
+                    continue
+                passes = part.passes(state, rows)
+                if passes is None:
+                    passes = (self.codes[i][rows] if part is f.plugin else part.filter(state, rows)) == FITS
+                fits &= passes
         if isinstance(rows, slice):
-            self.fits = asked.copy()
+            self.fits = fits
         else:
-            self.fits[rows] = asked[rows]
-        for busy, codes in zip(self.busy_filters, self.codes, strict=True):
-            if busy:
-                self.fits[rows] &= codes[rows] == FITS
+            self.fits[rows] = fits
+
+    def _find_rules(self) -> None:
+        amounts = Amounts.of(self.cluster)
+        self._rules = {}
+        for i, (s, busy) in enumerate(zip(self.profile.scores, self.busy_scores, strict=True)):
+            rule = _exact_rule(s.plugin, self.score_states[i], amounts) if busy else None
+            if rule is not None and abs(s.weight) < MAX_WEIGHT:
+                self._rules[i] = rule
+
+
+def _exact_rule(plugin: Plugin[Any], state: Any, amounts: Amounts) -> Bound | None:
+    """Return a plugin's rule of resources if it has one that can be applied in floats."""
+    rule = plugin.resource_rule(state)
+    return None if rule is None else ruled.bind(rule, amounts)

@@ -108,8 +108,11 @@ def live_shape(evaluation: Evaluation) -> LiveShape | None:
 
 
 def _take_filters(shape: LiveShape, e: Evaluation) -> bool:
-    for named, state in zip(e.profile.filters, e.filter_states, strict=True):
+    for i, named in enumerate(e.profile.filters):
         plugin = named.plugin
+        if e.skipped_filters[i] and not plugin.reads_pods:
+            continue
+        state = e.filter_states[i]
         kind = plugin.batch(state, e.fits)
         if kind is BatchKind.LOCAL:
             rule = plugin.resource_rule(state)
@@ -125,8 +128,11 @@ def _take_filters(shape: LiveShape, e: Evaluation) -> bool:
 
 def _take_scores(shape: LiveShape, e: Evaluation) -> bool:
     rows = np.flatnonzero(e.fits)
-    for i, (weighted, state) in enumerate(zip(e.profile.scores, e.score_states, strict=True)):
+    for i, weighted in enumerate(e.profile.scores):
         plugin, weight = weighted.plugin, weighted.weight
+        if e.skipped_scores[i] and not plugin.reads_pods:
+            continue
+        state = e.score_states[i]
         spread = plugin.spread(state)
         if spread is not None and shape.spread is None:
             narrow = replace(spread, per_row=spread.per_row.astype(np.int16))
@@ -147,11 +153,12 @@ def _take_scores(shape: LiveShape, e: Evaluation) -> bool:
             return False
         if plugin.reads_pods:
             shape.watching.append((plugin, state))
-        if not weight or not len(rows):
+        if not weight or not len(rows) or not e.busy_scores[i]:
             continue
         raw = e.raw[i]
-        scores = plugin.normalize(state, raw[rows], rows)
-        if raw[rows].min() == raw[rows].max() and scores.min() == scores.max():
+        taken = raw.take(rows)
+        scores = plugin.normalize(state, taken, rows)
+        if taken.min() == taken.max() and scores.min() == scores.max():
             shape.even += weight * int(scores[0])
         else:
             shape.uneven.append(Normalized(weight, plugin, state, raw.copy()))

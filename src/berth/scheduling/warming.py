@@ -17,7 +17,9 @@ from berth.scheduling.batch import place_columns
 from berth.scheduling.batch_kernels import BATCH
 from berth.scheduling.board import CLOSED, new_board
 from berth.scheduling.compiled import Group
+from berth.scheduling.decide import decide
 from berth.scheduling.evaluation import Evaluation
+from berth.scheduling.look_kernels import LOOK
 from berth.scheduling.running import run_board
 from berth.scheduling.stream import place_stream
 from berth.scheduling.stream_kernels import STREAM
@@ -30,7 +32,11 @@ _LABELS = {"app": "x"}
 
 def exercises(profile: Profile) -> Iterable[tuple[Group[Any], Exercise]]:
     """Return the groups of loops that place pods, each with its exercise under a profile."""
-    return (BATCH, partial(_batches, profile)), (STREAM, partial(_stream, profile))
+    return (
+        (BATCH, partial(_batches, profile)),
+        (STREAM, partial(_stream, profile)),
+        (LOOK, partial(_look, profile)),
+    )
 
 
 def _cluster() -> tuple[Cluster, list[Incoming]]:
@@ -45,6 +51,12 @@ def _cluster() -> tuple[Cluster, list[Incoming]]:
     spec = PodSpec(containers=(Container(name="x", resources=asked),))
     pods = (Pod(metadata=ObjectMeta(namespace="x", labels=labels), spec=spec) for labels in ({}, _LABELS))
     return cluster, [cluster.incoming(pod) for pod in pods]
+
+
+def _look(profile: Profile) -> None:
+    cluster, pods = _cluster()
+    for pod in pods:
+        decide(Evaluation(profile, pod, cluster), TieBreaker())
 
 
 def _batches(profile: Profile) -> None:

@@ -127,7 +127,7 @@ def default_selector(pod: Incoming, cluster: Cluster) -> Selector:
     labels: dict[str, str] = {}
     for service in objects.services.within(pod.namespace):
         selector = service.spec.selector
-        if selector is not None and from_map(selector).matches(pod.labels):
+        if selector is not None and selector.items() <= pod.labels.items():
             labels |= selector
     more: tuple[Requirement, ...] = ()
     owner = pod.controller
