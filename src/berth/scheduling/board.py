@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.cluster.arrays import IntColumn
+from berth.cluster.arrays import BoolColumn, IdColumn, IntColumn
 
 CLOSED = -(1 << 30)
 """The total of a row that is not feasible: below all others, and still so after every score is added."""
@@ -38,7 +38,7 @@ class Board(NamedTuple):
     placed : int32[m]
         How many pods the batch has placed on it.
     constant : int32[m]
-        Its constant scores, weighted.
+        Its constant scores, weighted; where its kinds lie within the extremes.
     levels : int32[n_levels, m]
         Its local scores, weighted, after so many placements.
     run_start, run_at : int32[m]
@@ -47,17 +47,23 @@ class Board(NamedTuple):
     kinds : int32[n_parts, m]
         Of each constant score whose raw values differ: which of its values, in ascending order, the row has.
     histogram : int32[n_parts, n_values]
-        How many open positions have each of them.
+        How many feasible positions have each of them.
+    extremes : int32[n_parts, 2]
+        The lowest and the highest kind that ``constant`` was normalised by.
     classes : int64[n_slots]
         The classes that are live.
     sizes : int32[n_slots]
         How many open positions each has; 0: the slot is free.
+    feasible : bool[n_slots]
+        Whether the pod fits there, for all that the class has to say.
     best, ties : int32[n_slots, 2 * n_blocks]
         A tournament tree a class over blocks of positions: the highest value below each knot, and how many have it.
     state : int64[4]
         Decisions made, open positions, the tie counter, and the position whose next value is not known yet (-1).
-    chosen, total, n_feasible, class_score : int32[n] or int64[n]
-        What was decided: positions, totals, open positions before, the unweighted score of the class.
+    chosen, total, n_feasible : int32[n] or int64[n]
+        What was decided: positions, totals, feasible positions before.
+    class_score : int32[n_scores, n]
+        The unweighted scores of the class.
     """
 
     rows: IntColumn
@@ -71,8 +77,10 @@ class Board(NamedTuple):
     runs: Int32s
     kinds: Int32s
     histogram: Int32s
+    extremes: Int32s
     classes: IntColumn
     sizes: Int32s
+    feasible: BoolColumn
     best: Int32s
     ties: Int32s
     state: IntColumn
@@ -91,9 +99,9 @@ class NoClasses(NamedTuple):
         """Return the only class."""
         return self.nothing[row]
 
-    def table(self, classes: IntColumn) -> IntColumn:
+    def table(self, classes: IntColumn, sizes: IdColumn) -> IntColumn:
         """Return 0."""
-        return np.zeros(len(classes), dtype=np.int64)
+        return np.zeros((1, len(classes)), dtype=np.int64)
 
     def place(self, row: int) -> None:
         """Nothing moves."""
@@ -112,12 +120,27 @@ def next_local(position: int, k: int, levels: Int32s, run_start: Int32s, run_at:
     return MISSING
 
 
-def close_constants(position: int, kinds: Int32s, histogram: Int32s) -> bool:
-    """Leave a position out; tell whether a highest or lowest raw score has gone with it."""
-    stale = False
+def recount(position: int, by: int, kinds: Int32s, histogram: Int32s) -> None:
+    """Count a position among the feasible ones, or leave it out."""
     for part in range(len(kinds)):
-        kind = kinds[part, position]
-        histogram[part, kind] -= 1
-        if histogram[part, kind] == 0:
-            stale = stale or not histogram[part, :kind].any() or not histogram[part, kind + 1 :].any()
-    return stale
+        histogram[part, kinds[part, position]] += by
+
+
+def recount_class(at: int, by: int, slot: Int32s, kinds: Int32s, histogram: Int32s) -> None:
+    """Count all positions of a class."""
+    if len(kinds) == 0:
+        return
+    for position in range(len(slot)):
+        if slot[position] == at:
+            recount(position, by, kinds, histogram)
+
+
+def is_stale(histogram: Int32s, extremes: Int32s) -> bool:
+    """Tell whether the lowest or the highest raw score of a part is another one than scores were normalised by."""
+    for part in range(len(histogram)):
+        lowest, highest = extremes[part]
+        if histogram[part, lowest] == 0 or histogram[part, highest] == 0:
+            return True
+        if histogram[part, :lowest].any() or histogram[part, highest + 1 :].any():
+            return True
+    return False

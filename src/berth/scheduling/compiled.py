@@ -16,17 +16,19 @@ from typing import Any
 from berth.plugins.pod_topology_spread import scoring as topology_spread
 from berth.plugins.selector_spread import SpreadClasses, spread_score
 from berth.plugins.service_affinity import Shares, share_score
-from berth.scheduling import board, kernel
+from berth.scheduling import board, joint, kernel
 from berth.scheduling.board import NoClasses
 
-PARTS: tuple[type[Any], ...] = (NoClasses, SpreadClasses, Shares, topology_spread.DomainClasses)
+PARTS: tuple[type[Any], ...] = (
+    NoClasses, SpreadClasses, Shares, topology_spread.DomainClasses, joint.JointClasses,
+)  # fmt: skip
 """The classed parts that are compiled; a batch with another one runs in Python."""
 
 METHODS = ("class_of", "table", "place", "close")
 HELPERS: tuple[Callable[..., Any], ...] = (
-    board.next_local, board.close_constants,
+    board.next_local, board.recount, board.recount_class, board.is_stale,
     kernel.refresh_block, kernel.join, kernel.refresh, kernel.kth, kernel.slot_for, kernel.shut,
-    spread_score, share_score, *topology_spread.COMPILED,
+    spread_score, share_score, *topology_spread.COMPILED, *joint.COMPILED,
 )  # fmt: skip
 
 N_WORTH_LOADING = 100_000
@@ -107,7 +109,7 @@ def _choose(name: str) -> Callable[..., Any]:
     def of_row(self: Any, row: Any) -> Any:
         return of_part(self)
 
-    def of_classes(self: Any, classes: Any) -> Any:
+    def of_classes(self: Any, classes: Any, sizes: Any) -> Any:
         return of_part(self)
 
     return _bare(of_classes if name == "table" else of_row)
