@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from berth.cluster.cluster import Cluster
-from berth.framework.plugin import BatchKind, Classed, FilterPlugin, Plugin, ScorePlugin
+from berth.framework.plugin import BatchKind, FilterPlugin, Plugin, ScorePlugin
 from berth.objects.pods import Pod
 
 
@@ -37,6 +37,6 @@ def scores(plugin: ScorePlugin[Any], cluster: Cluster, pod: Pod, *names: str) ->
     return list(plugin.normalize(state, plugin.score(state, rows), rows).tolist())
 
 
-def batch(plugin: Plugin[Any], cluster: Cluster, pod: Pod) -> BatchKind | Classed:
+def batch(plugin: Plugin[Any], cluster: Cluster, pod: Pod) -> BatchKind:
     state = plugin.prepare(cluster.incoming(pod), cluster)
     return plugin.batch(state, np.ones(cluster.nodes.n_rows, dtype=np.bool_))

@@ -11,7 +11,7 @@ from berth.cluster.objects import NamedObject
 from berth.framework.plugin import BatchKind
 from berth.objects.base import LabelSelector, LabelSelectorRequirement
 from berth.objects.pods import Pod
-from berth.plugins.selector_spread import REGION_LABEL, SelectorSpread, SpreadClasses, selectors_of, zones
+from berth.plugins.selector_spread import REGION_LABEL, SelectorSpread, selectors_of, zones
 from tests.builders import (
     a_cluster,
     a_deployment,
@@ -130,7 +130,7 @@ def test_zones_are_told_apart_with_their_region() -> None:
 def test_how_it_takes_part_in_a_batch() -> None:
     cluster = a_cluster(a_node("n1"), services=[a_service("web")])
     assert batch(PLUGIN, cluster, a_pod(labels={"app": "db"})) is BatchKind.CONSTANT
-    assert isinstance(batch(PLUGIN, cluster, a_pod(labels=WEB)), SpreadClasses)
+    assert batch(PLUGIN, cluster, a_pod(labels=WEB)) is BatchKind.CLASSED
 
 
 nodes_with_counts = st.lists(
@@ -180,8 +180,7 @@ def test_classes_score_as_the_plugin_does(
         for _ in range(count):
             cluster.assume(pod, row)
     feasible = np.array([is_open for _, _, is_open in nodes])
-    classes = PLUGIN.batch(PLUGIN.prepare(pod, cluster), feasible)
-    assert not isinstance(classes, BatchKind)
+    classes = PLUGIN.classes(PLUGIN.prepare(pod, cluster), feasible)
     for what, number in [("", 0), *moves]:
         rows = np.flatnonzero(feasible)
         if not len(rows):
@@ -198,15 +197,16 @@ def test_classes_score_as_the_plugin_does(
                 return
         state = PLUGIN.prepare(pod, cluster)
         wanted = PLUGIN.normalize(state, PLUGIN.score(state, rows), rows)
-        live, kinds = np.unique(classes.class_of(rows), return_inverse=True)
-        assert classes.table(live)[kinds].tolist() == wanted.tolist()
+        live, kinds, sizes = np.unique(classes.class_of(rows), return_inverse=True, return_counts=True)
+        assert classes.table(live, sizes.astype(np.int32))[0, kinds].tolist() == wanted.tolist()
 
 
 @pytest.mark.parametrize("n", [7, 8, 9, 40])
 def test_classes_grow_with_the_counts(n: int) -> None:
     cluster = a_cluster(a_node("n1", zone="a"), a_node("n2", zone="b"), services=[a_service("web")])
-    classes = batch(PLUGIN, cluster, a_pod(labels=WEB))
-    assert not isinstance(classes, BatchKind)
+    pod = cluster.incoming(a_pod(labels=WEB))
+    classes = PLUGIN.classes(PLUGIN.prepare(pod, cluster), np.ones(2, dtype=np.bool_))
     for _ in range(n):
         classes.place(0)
-    assert classes.table(classes.class_of(np.arange(2))).tolist() == [0, 10]
+    sizes = np.ones(2, dtype=np.int32)
+    assert classes.table(classes.class_of(np.arange(2)), sizes).tolist() == [[0, 10]]

@@ -19,8 +19,9 @@ def test_scores_are_shares_of_the_pods_before_each_removal(
     part = PodsOnNode(np.array(on_node), np.array([sum(on_node) + n_elsewhere]), maximum)
     while any(on_node):
         n_pods = sum(on_node) + n_elsewhere
-        assert part.table(part.class_of(np.arange(len(on_node)))).tolist() == [
-            maximum * n // n_pods for n in on_node
+        classes = part.class_of(np.arange(len(on_node)))
+        assert part.table(classes, np.ones_like(classes)).tolist() == [
+            [maximum * n // n_pods for n in on_node]
         ]
         row = data.draw(st.sampled_from([row for row, n in enumerate(on_node) if n]))
         part.place(row)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.modern_accounting import ModernAccounting
+from berth.framework.plugin import BatchKind
 from berth.framework.profile import Profile
 from berth.objects.base import LabelSelector, LabelSelectorRequirement
 from berth.objects.pods import (
@@ -21,14 +22,14 @@ from berth.objects.pods import (
     PodAffinityTerm,
     PreferredSchedulingTerm,
 )
-from berth.scheduling import running
+from berth.scheduling import ahead, running
 from berth.scheduling.batch import Batch, place
 from berth.scheduling.batch_kernels import BATCH
 from berth.scheduling.decide import Decision, decide
 from berth.scheduling.evaluation import Evaluation
 from berth.scheduling.ties import TieBreaker, TieRule
 from tests.builders import HOST, a_cluster, a_node, a_pod, a_service
-from tests.scheduling.modern_worlds import MODERN, modern_clusters, modern_pods
+from tests.scheduling.modern_worlds import MODERN, modern_clusters, modern_pods, social_pods
 from tests.scheduling.modern_worlds import ZONE as MODERN_ZONE
 from tests.scheduling.worlds import PROFILE, clusters, contents, pods
 
@@ -90,7 +91,7 @@ def check_alike(
 
 
 def can_batch(cluster: Cluster, pod: Pod, profile: Profile = PROFILE) -> bool:
-    return Batch.of(Evaluation(profile, cluster.incoming(pod), cluster)) is not None
+    return isinstance(Batch.of(Evaluation(profile, cluster.incoming(pod), cluster)), Batch)
 
 
 @settings(max_examples=80)
@@ -117,16 +118,33 @@ def test_a_batch_of_1_36_decides_as_one_at_a_time(
     check_alike(cluster, pod, n, rule, counter, MODERN)
 
 
+@settings(max_examples=150)
+@given(
+    cluster=modern_clusters(st.one_of(modern_pods, social_pods)),
+    pod=social_pods,
+    n=st.integers(2, 60),
+    rule=st.sampled_from(RULES),
+    counter=st.integers(0, 5),
+)
+def test_a_batch_of_social_pods_decides_as_one_at_a_time(
+    cluster: Cluster, pod: Pod, n: int, rule: TieRule, counter: int
+) -> None:
+    check_alike(cluster, pod, n, rule, counter, MODERN)
+
+
 @settings(max_examples=12)
 @given(
     cluster=clusters(), labels=st.sampled_from([{"app": "web"}, {}]), cpu=st.sampled_from(["1m", "30m", None])
 )
 def test_many_small_pods_on_few_nodes(cluster: Cluster, labels: dict[str, str], cpu: str | None) -> None:
     # Far more than what is computed ahead for whole columns, and than one run on a row.
-    check_alike(cluster, a_pod(labels=labels, cpu=cpu, memory="5Mi"), 130)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ahead, "RUN_LENGTH", 16)
+        check_alike(cluster, a_pod(labels=labels, cpu=cpu, memory="5Mi"), 130)
 
 
-def test_runs_on_a_row_go_on_beyond_their_length() -> None:
+def test_runs_on_a_row_go_on_beyond_their_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead, "RUN_LENGTH", 40)
     cluster = a_cluster(a_node("n1", cpu="1", pods="500"), a_node("n2", cpu="64", memory="640Gi", pods="90"))
     decisions = check_alike(cluster, a_pod(cpu="10m", memory="1Mi"), 200)
     rows = [decision.row for decision in decisions]
@@ -197,7 +215,7 @@ def test_pods_that_move_one_another_go_one_at_a_time() -> None:
     )
     cluster = a_cluster(a_node("n1"), a_node("n2"))
     pod = a_pod(labels={"app": "web"}, anti_affinity=apart)
-    assert not can_batch(cluster, pod)
+    assert can_batch(cluster, pod)
     decisions = check_alike(cluster, pod, 4)
     assert sorted(d.row for d in decisions if d.row is not None) == [0, 1]
 
@@ -205,7 +223,7 @@ def test_pods_that_move_one_another_go_one_at_a_time() -> None:
 def test_weights_too_heavy_for_narrow_totals_are_added_up_in_64_bits() -> None:
     heavy = tuple(replace(score, weight=2**31 - 1) for score in PROFILE.scores)
     evaluation = Evaluation(replace(PROFILE, scores=heavy), *_one_pod_and_two_nodes())
-    assert Batch.of(evaluation) is None
+    assert Batch.of(evaluation) is BatchKind.SERIAL
     placed = place(evaluation, 2, TieBreaker(), lambda row: None)
     assert all(decision.score is not None and decision.score > 2**31 for decision in placed)
 
@@ -261,7 +279,7 @@ def test_big_batches_are_alike_compiled_and_in_python(labels: dict[str, str], n:
     outcomes = []
     for kernels in (BATCH.load(), None):
         prepared = Batch.of(evaluation)
-        assert prepared is not None
+        assert isinstance(prepared, Batch)
         with BATCH.using(kernels):
             placements = prepared.run(n, TieBreaker(counter=5))
         scores = {name: column.tolist() for name, column in placements.scores().items()}

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from berth.scheduling.batch_kernels import BATCH
-from berth.scheduling.board import LEVEL, MISSING, N_DONE, NoClasses, new_board
+from berth.scheduling.board import LEVEL, MISSING, N_DONE, Layout, NoClasses, new_board
 from berth.scheduling.running import placed_before, run_board
 from berth.scheduling.ties import TieBreaker
 
@@ -24,7 +24,9 @@ def test_a_run_ends_where_nothing_more_is_supplied(is_compiled: bool, n: int) ->
     levels = np.array([[1, 3], [1, 2], [1, MISSING]], dtype=np.int32)
     part, ties, asked = NoClasses(np.zeros(2, dtype=np.int64)), TieBreaker(counter=7), []
     with BATCH.using(BATCH.load() if is_compiled else None):
-        board = new_board(part, np.arange(2), levels, n, ties.counter)
-        board = run_board(board, part, 0, n, ties, lambda board, status: asked.append(status))
+        board = new_board(Layout.of(part, np.arange(2)), np.arange(2), levels, n, ties.counter)
+        board = run_board(
+            board, part, np.zeros(1, np.int64), n, ties, lambda board, status: asked.append(status)
+        )
     assert board.chosen[: board.state[N_DONE]].tolist() == [1, 1]
     assert (asked, ties.counter) == ([LEVEL], 9)

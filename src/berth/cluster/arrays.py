@@ -82,3 +82,17 @@ class Interner(Generic[K]):
     def find(self, item: K) -> int:
         """Return the item's id, or `NONE`."""
         return self._ids.get(item, NONE)
+
+
+def numbered(values: NDArray[Any]) -> tuple[IntColumn, IntColumn]:
+    """Number integers by value, from 0 without a gap (int64[n]); also return the values by number."""
+    lowest = int(values.min(initial=0))
+    span = int(values.max(initial=0)) - lowest + 1
+    if span > 4 * len(values) + 1_000:
+        distinct, number = np.unique(values, return_inverse=True)
+        return number.astype(np.int64), distinct.astype(np.int64)
+    # Marking them is quicker than sorting.
+    is_there = np.zeros(span, dtype=np.bool_)
+    is_there[values - lowest] = True
+    numbers = np.cumsum(is_there) - 1
+    return numbers[values - lowest], np.flatnonzero(is_there) + lowest

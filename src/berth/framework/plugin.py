@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from berth.cluster.arrays import ALL_ROWS, IdColumn, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.log import Changes
+from berth.framework.counted import Counted
 from berth.framework.rules import Rule
 
 S = TypeVar("S")
@@ -28,6 +29,8 @@ class BatchKind(Enum):
 
     LOCAL = "hangs on the row's own placements alone"
     CONSTANT = "does not move"
+    CLASSED = "hangs on counts per class of rows: `ScorePlugin.classes`, or `Plugin.counted`"
+    FIRST = "may move anywhere with the next pod: it is placed alone, and the plugin is asked again"
     SERIAL = "may move anywhere: the shape is placed one at a time"
 
 
@@ -47,8 +50,12 @@ class Rejection:
     finality: Finality = Finality.FINAL
 
 
+SHUT = -(1 << 40)
+"""In place of a class's score: its rows are not feasible for now."""
+
+
 class Classed(Protocol):
-    """A score that hangs on counts per class of rows; made for one batch and moved along with it.
+    """Scores, and maybe verdicts, that hang on counts per class of rows; made for one batch and moved along with it.
 
     The kernel compiles these methods, so an implementation is a ``NamedTuple`` of arrays and numbers, and what its methods
     call is compiled too (`berth.scheduling.batch_kernels.PARTS`). A placement may change the class of its own row alone.
@@ -57,14 +64,22 @@ class Classed(Protocol):
     def class_of(self, row: Any) -> Any:
         """Return the class of a row, or of many; any int64 that is not negative."""
 
-    def table(self, classes: IntColumn) -> IntColumn:
-        """Return the normalized scores of classes (int64[n]): of all those that have a feasible row now, each once."""
+    def table(self, classes: IntColumn, sizes: IdColumn) -> IntColumn:
+        """Return the normalized scores of classes (int64[n_scores, n]), the first `SHUT` where the class is not feasible.
+
+        Parameters
+        ----------
+        classes : int64[n]
+            All that have a row on which the pod may fit, each once.
+        sizes : int32[n]
+            How many such rows they have.
+        """
 
     def place(self, row: int) -> None:
         """A pod of the shape was placed on the row."""
 
     def close(self, row: int) -> None:
-        """The row is no longer feasible."""
+        """The row is no longer feasible, whatever becomes of its class."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +147,13 @@ class Plugin(Generic[S]):
         """
         return False
 
-    def batch(self, state: S, feasible: NDArray[np.bool_]) -> BatchKind | Classed:
+    def batch(self, state: S, feasible: NDArray[np.bool_]) -> BatchKind:
         """Tell how the answers move while pods of the state's shape are placed."""
         return BatchKind.SERIAL
+
+    def counted(self, state: S) -> Counted | None:
+        """Return, of a plugin that is CLASSED, the counts per topology domain that its answers hang on, if they do."""
+        return None
 
     def moved_by(self, state: S, other: Incoming) -> bool:
         """Tell whether a pod of another shape may move answers that do not move with pods of the state's own."""
@@ -184,6 +203,10 @@ class FilterPlugin(Plugin[S]):
         """Iterate over the filters, with their states, that all have to be passed: itself, unless it is made of others."""
         return ((self, state),)
 
+    def may_fit(self, state: S, codes: IntColumn) -> NDArray[np.bool_]:
+        """Tell which rows may pass while pods of the shape are placed (bool[n_rows]), from the codes of all rows."""
+        return codes == FITS
+
     def reasons(self, state: S, code: int) -> tuple[str, ...]:
         """Return the reasons that a code stands for, in the release's words; of an error, its text."""
         raise NotImplementedError
@@ -203,3 +226,7 @@ class ScorePlugin(Plugin[S]):
     def normalize(self, state: S, scores: IntColumn, rows: NDArray[np.intp]) -> IntColumn:
         """Turn the raw scores of the feasible rows into scores from 0 to the release's maximum."""
         return scores
+
+    def classes(self, state: S, feasible: NDArray[np.bool_]) -> Classed | None:
+        """Return, of a plugin that is CLASSED, its own classes for a batch in which no other one is, if it has any."""
+        return None

@@ -20,7 +20,7 @@ from berth.objects.workloads import Service
 from berth.plugins.node_load_forecast import load_forecast_score
 from berth.plugins.resource_allocation import balanced_allocation, most_requested
 from berth.plugins.service_pods_on_node import PodsOnNode
-from berth.scheduling.board import CLOSED, MISSING, N_DONE, Board, NoClasses, new_board
+from berth.scheduling.board import CLOSED, MISSING, N_DONE, Board, Layout, NoClasses, new_board
 from berth.scheduling.placements import Placements
 from berth.scheduling.running import MAX_TOTAL, placed_before, run_board
 from berth.scheduling.ties import TieBreaker
@@ -121,13 +121,14 @@ class Leaving:
         else:
             total = total.astype(np.int32)
         part, weight = self._part()
-        board = new_board(part, np.arange(len(self._nodes)), self._ahead(total, n), n, ties.counter)
-        board = run_board(board, part, weight, n, ties, lambda board, status: None)
+        entries = np.arange(len(self._nodes))
+        board = new_board(Layout.of(part, entries), entries, self._ahead(total, n), n, ties.counter)
+        board = run_board(board, part, np.array([weight]), n, ties, lambda board, status: None)
         return self._departures(board, scores)
 
     def _departures(self, board: Board, scores: dict[str, IntColumn]) -> Departures:
         done = int(board.state[N_DONE])
-        chosen, class_score = board.chosen[:done], board.class_score[:done].astype(np.int64)
+        chosen, class_score = board.chosen[:done], board.class_score[0, :done].astype(np.int64)
         leaving = self._first[chosen] + placed_before(chosen)
         weights = tuple(self._weights)
 

@@ -113,8 +113,11 @@ class SelectorSpread(ScorePlugin[Spread]):
             maximum=self.maximum,
         )
 
-    def batch(self, state: Spread, feasible: NDArray[np.bool_]) -> BatchKind | Classed:
-        return SpreadClasses.of(state, feasible, self.maximum) if state.adds_to_itself else BatchKind.CONSTANT
+    def batch(self, state: Spread, feasible: NDArray[np.bool_]) -> BatchKind:
+        return BatchKind.CLASSED if state.adds_to_itself else BatchKind.CONSTANT
+
+    def classes(self, state: Spread, feasible: NDArray[np.bool_]) -> Classed:
+        return SpreadClasses.of(state, feasible, self.maximum)
 
     def moved_by(self, state: Spread, other: Incoming) -> bool:
         if other.namespace_id != state.namespace_id:
@@ -179,11 +182,12 @@ class SpreadClasses(NamedTuple):
         """Return the zone and the count as one number."""
         return (self.zone[row] << 32) + self.pods[row]
 
-    def table(self, classes: IntColumn) -> IntColumn:
+    def table(self, classes: IntColumn, sizes: IdColumn) -> IntColumn:
         """Return the score of each class."""
         zone, count = classes >> 32, classes & 0xFFFFFFFF
         highest_zone = self.zone_count[1:].max() if len(self.zone_count) > 1 else 0
-        return spread_score(count, count.max(), zone, self.zone_count[zone], highest_zone, self.maximum)
+        score = spread_score(count, count.max(), zone, self.zone_count[zone], highest_zone, self.maximum)
+        return score.reshape((1, -1))
 
     def place(self, row: int) -> None:
         """One pod more on the row."""

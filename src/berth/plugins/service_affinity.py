@@ -191,9 +191,10 @@ class ServiceAntiAffinity(ScorePlugin[Company]):
         per_value = np.bincount(slots, weights=scores, minlength=1).astype(np.int64)
         return share_score(per_value, int(scores.sum()), self.maximum)[slots]
 
-    def batch(self, state: Company, feasible: NDArray[np.bool_]) -> BatchKind | Classed:
-        if not state.adds_to_itself:
-            return BatchKind.CONSTANT
+    def batch(self, state: Company, feasible: NDArray[np.bool_]) -> BatchKind:
+        return BatchKind.CLASSED if state.adds_to_itself else BatchKind.CONSTANT
+
+    def classes(self, state: Company, feasible: NDArray[np.bool_]) -> Classed:
         return Shares.of(state.counts, self._slots(state), feasible, self.maximum)
 
     def moved_by(self, state: Company, other: Incoming) -> bool:
@@ -248,9 +249,9 @@ class Shares(NamedTuple):
         """Return the slot."""
         return self.slots[row]
 
-    def table(self, classes: IntColumn) -> IntColumn:
+    def table(self, classes: IntColumn, sizes: IdColumn) -> IntColumn:
         """Return the score of each value."""
-        return share_score(self.per_value, self.per_value.sum(), self.maximum)[classes]
+        return share_score(self.per_value, self.per_value.sum(), self.maximum)[classes].reshape((1, -1))
 
     def place(self, row: int) -> None:
         """One pod more on the row."""

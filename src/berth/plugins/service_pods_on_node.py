@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from berth.cluster.arrays import IntColumn
+from berth.cluster.arrays import IdColumn, IntColumn
 
 
 class PodsOnNode(NamedTuple):
@@ -26,9 +26,9 @@ class PodsOnNode(NamedTuple):
         """Return how many pods the node holds."""
         return self.on_node[row]
 
-    def table(self, classes: IntColumn) -> IntColumn:
+    def table(self, classes: IntColumn, sizes: IdColumn) -> IntColumn:
         """Return the score of each number of pods."""
-        return self.maximum * classes // self.in_all[0]
+        return (self.maximum * classes // self.in_all[0]).reshape(1, -1)
 
     def place(self, row: int) -> None:
         """A pod has left the node."""

@@ -8,7 +8,7 @@ from berth.framework.plugin import FITS
 from berth.scheduling.board import CLOSED, Int32s
 from berth.scheduling.evaluation import Evaluation, zeros
 
-RUN_LENGTH = 64
+RUN_LENGTH = 256
 _RUN_COST = 4_000
 """What a call costs, in rows that could be computed meanwhile."""
 
@@ -131,17 +131,19 @@ class LocalScores:
 
 
 class ConstantScores:
-    """CONSTANT plugins' scores: normalised over the open rows, and again when that may come out otherwise.
+    """CONSTANT plugins' scores: normalised over the feasible rows, and again when that may come out otherwise.
 
     Attributes
     ----------
     total : int32[m]
         Weighted, by position.
-    kinds, histogram : int32 arrays
+    kinds, histogram, extremes : int32 arrays
         As in `berth.scheduling.board.Board`.
     """
 
-    def __init__(self, evaluation: Evaluation, parts: list[int], rows: NDArray[np.intp]) -> None:
+    def __init__(
+        self, evaluation: Evaluation, parts: list[int], rows: NDArray[np.intp], feasible: BoolColumn
+    ) -> None:
         self._evaluation = evaluation
         self._rows = rows
         self.parts = parts
@@ -150,38 +152,61 @@ class ConstantScores:
             for i in parts
             if evaluation.busy_scores[i]
         ]
-        differing = [(values, kinds) for values, kinds in found if len(values) > 1]
-        width = max([len(values) for values, _ in differing], default=1)
-        self.kinds = np.array([kinds for _, kinds in differing], dtype=np.int32).reshape(-1, len(rows))
+        busy = [i for i in parts if evaluation.busy_scores[i]]
+        differing = [
+            (i, values, kinds) for i, (values, kinds) in zip(busy, found, strict=True) if len(values) > 1
+        ]
+        width = max([len(values) for _, values, _ in differing], default=1)
+        self._differing = {i: j for j, (i, _, _) in enumerate(differing)}
+        self.kinds = np.array([kinds for _, _, kinds in differing], dtype=np.int32).reshape(-1, len(rows))
         self.histogram = np.array(
-            [np.bincount(kinds, minlength=width) for _, kinds in differing], dtype=np.int32
+            [np.bincount(kinds[feasible], minlength=width) for _, _, kinds in differing], dtype=np.int32
         ).reshape(-1, width)
+        self.extremes: Int32s = np.zeros((len(differing), 2), dtype=np.int32)
         self.total: Int32s = np.zeros(len(rows), dtype=np.int32)
         self._since: list[int] = []
-        self._columns: list[list[IntColumn]] = []
-        self.normalize(np.ones(len(rows), dtype=np.bool_), 0)
+        self._found: list[tuple[Int32s, list[IntColumn]]] = []
+        self._known: dict[bytes, tuple[Int32s, list[IntColumn]]] = {}
+        self.normalize(0)
 
-    def normalize(self, is_open: BoolColumn, n_done: int) -> None:
-        """Compute the scores of all open positions; they hold from the decision ``n_done`` on."""
-        e, rows = self._evaluation, self._rows[is_open]
-        self.total[:] = 0
-        columns = []
+    def normalize(self, n_done: int) -> None:
+        """Normalise between the lowest and highest kinds in the histogram; this holds from the decision ``n_done`` on.
+
+        Rows that are not feasible are scored, too, as long as their kinds lie between these: they may be later on.
+        """
+        for j, counts in enumerate(self.histogram):
+            there = np.flatnonzero(counts)
+            self.extremes[j] = there[0], there[-1]
+        key = self.extremes.tobytes()
+        if key not in self._known:
+            self._known[key] = self._normalized()
+        self.total[:] = self._known[key][0]
+        self._since.append(n_done)
+        self._found.append(self._known[key])
+
+    def _normalized(self) -> tuple[Int32s, list[IntColumn]]:
+        e = self._evaluation
+        total, columns = np.zeros_like(self.total), []
         for i in self.parts:
             if not e.busy_scores[i]:
-                columns.append(zeros(len(is_open)))
+                columns.append(zeros(len(total)))
                 continue
-            column = np.zeros(len(is_open), dtype=np.int64)
-            column[is_open] = e.profile.scores[i].plugin.normalize(e.score_states[i], e.raw[i][rows], rows)
-            self.total += (e.profile.scores[i].weight * column).astype(np.int32)
+            among = np.ones(len(total), dtype=np.bool_)
+            if i in self._differing:
+                j = self._differing[i]
+                among = (self.kinds[j] >= self.extremes[j, 0]) & (self.kinds[j] <= self.extremes[j, 1])
+            rows = self._rows[among]
+            column = np.zeros(len(total), dtype=np.int64)
+            column[among] = e.profile.scores[i].plugin.normalize(e.score_states[i], e.raw[i][rows], rows)
+            total += (e.profile.scores[i].weight * column).astype(np.int32)
             columns.append(column)
-        self._since.append(n_done)
-        self._columns.append(columns)
+        return total, columns
 
     def scores_at(self, positions: Int32s) -> list[IntColumn]:
         """Return the scores of each part, unweighted, of the positions that were chosen, in their order."""
         found = [np.empty(len(positions), dtype=np.int64) for _ in self.parts]
         ends = [*self._since[1:], len(positions)]
-        for start, end, columns in zip(self._since, ends, self._columns, strict=True):
+        for start, end, (_, columns) in zip(self._since, ends, self._found, strict=True):
             for column, values in zip(found, columns, strict=True):
                 column[start:end] = values[positions[start:end]]
         return found

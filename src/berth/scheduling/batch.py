@@ -5,25 +5,31 @@ While pods of one shape are placed, most of what was evaluated does not move. Wh
 class of rows (spreading) is looked up in a table of classes; the rest is constant but for its normalisation, which is done
 again when the last feasible row with the highest or lowest raw score closes.
 
-The run itself (`berth.scheduling.running`) stops when something has to be computed by plugins, and is taken up again with
-it.
+The run itself is a kernel, compiled (`berth.scheduling.kernel`) or in Python (`berth.scheduling.twin`). It stops when
+something has to be computed by plugins, and is taken up again with it.
 """
 
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
-from berth.cluster.arrays import IdColumn, IntColumn
-from berth.framework.plugin import BatchKind, Classed
+from berth.cluster.arrays import BoolColumn, IdColumn, IntColumn
+from berth.framework.plugin import FITS, BatchKind, Classed
 from berth.scheduling.ahead import ConstantScores, LocalScores
-from berth.scheduling.board import CLOSED, LEVEL, N_DONE, PENDING, Board, NoClasses, new_board
+from berth.scheduling.board import CLOSED, LEVEL, N_DONE, PENDING, Board, Layout, NoClasses, new_board
 from berth.scheduling.decide import Decision, decide, failed
 from berth.scheduling.evaluation import Evaluation
-from berth.scheduling.placements import Placements, joined, no_placements
+from berth.scheduling.joint import SCORES, JointClasses
+from berth.scheduling.placements import Placements, joined, no_placements, of_decisions
 from berth.scheduling.running import MAX_TOTAL, placed_before, run_board
 from berth.scheduling.ties import TieBreaker
 
 MAX_SCORE = 100
+
+Kinds: TypeAlias = Sequence[BatchKind]
+ClassedPart: TypeAlias = tuple[Classed, dict[int, int]]
+"""All that is classed as one, and which of its scores is which one of the profile."""
 
 
 def place(evaluation: Evaluation, n: int, ties: TieBreaker, assume: Callable[[int], None]) -> list[Decision]:
@@ -47,6 +53,8 @@ def place_columns(
 ) -> Placements:
     """Decide for ``n`` pods of one shape; the outcome as columns.
 
+    What can be decided as a batch is; a plugin may want a pod placed alone first.
+
     Parameters
     ----------
     assume : callable
@@ -58,83 +66,82 @@ def place_columns(
         return evaluation.cluster.assume_all(evaluation.pod, rows)
 
     assume = assume or assume_in_cluster
-    placements = no_placements()
-    if n > 1:
-        evaluation.mend()
-        if failed(evaluation) is None:
-            batch = Batch.of(evaluation)
-            if batch is not None:
-                placements = batch.run(n, ties)
-                assume(placements.row)
+    batches = [no_placements()]
     decisions: list[Decision] = []
-    failure = None
-    while len(placements.row) + len(decisions) < n:
+    left, may_batch = n, True
+    while left:
+        if may_batch and left > 1:
+            evaluation.mend()
+            batch = Batch.of(evaluation) if failed(evaluation) is None else BatchKind.FIRST
+            may_batch = batch is BatchKind.FIRST
+            if isinstance(batch, Batch):
+                batches += [of_decisions(decisions), batch.run(left, ties)]
+                assume(batches[-1].row)
+                left -= len(batches[-1])
+                decisions = []
+                continue
         decision = decide(evaluation, ties)
         if decision.row is None:
             # Nothing was assumed: the pods that are left meet the same cluster.
-            failure = decision
-            break
+            return joined([*batches, of_decisions(decisions)], decision, left)
         assume(np.array([decision.row], dtype=np.int32))
         decisions.append(decision)
-    if not decisions and failure is None:
-        return placements
-    return joined(placements, decisions, failure, n - len(placements.row) - len(decisions))
+        left -= 1
+    return joined([*batches, of_decisions(decisions)])
 
 
 class Batch:
     """A run of placements of one shape. Works on columns of its own: the cluster is not changed."""
 
     def __init__(
-        self,
-        evaluation: Evaluation,
-        filters: list[int],
-        local: list[int],
-        constant: list[int],
-        classed: tuple[int, Classed] | None,
+        self, evaluation: Evaluation, filters: Kinds, scores: Kinds, may_fit: BoolColumn, classed: ClassedPart
     ) -> None:
         self._evaluation = evaluation
         rank = evaluation.cluster.nodes.rank
-        rows = np.flatnonzero(evaluation.fits)
+        rows = np.flatnonzero(may_fit)
         if not (rank[rows][1:] > rank[rows][:-1]).all():
             rows = rows[np.argsort(rank[rows])]
         self._rows = rows
-        self._local = LocalScores(evaluation, filters, local, rows)
-        self._constant = ConstantScores(evaluation, constant, rows)
-        self._classed = [classed[0]] if classed else []
-        self._part: Classed = classed[1] if classed else NoClasses(np.zeros(len(evaluation.fits), np.int64))
-        self._weight = evaluation.profile.scores[classed[0]].weight if classed else 0
+        self._part, self._scored_by = classed
+        local_filters = _of_kind(filters, BatchKind.LOCAL)
+        self._local = LocalScores(evaluation, local_filters, _of_kind(scores, BatchKind.LOCAL), rows)
+        self._layout = Layout.of(self._part, rows)
+        self._weights = np.zeros(self._layout.n_scores, dtype=np.int64)
+        for i, at in self._scored_by.items():
+            self._weights[at] = evaluation.profile.scores[i].weight
+        constant = _of_kind(scores, BatchKind.CONSTANT)
+        self._constant = ConstantScores(evaluation, constant, rows, self._layout.feasible[self._layout.slot])
 
     @classmethod
-    def of(cls, evaluation: Evaluation) -> "Batch | None":
-        """Prepare a batch; None if a plugin can only take part one pod at a time. At least one row must be feasible."""
+    def of(cls, evaluation: Evaluation) -> "Batch | BatchKind":
+        """Prepare a batch, or tell how plugins move that can take part one pod at a time only: FIRST or SERIAL.
+
+        At least one row must be feasible.
+        """
         e = evaluation
         filters = [
             f.plugin.batch(state, e.fits) for f, state in zip(e.profile.filters, e.filter_states, strict=True)
         ]
-        if not set(filters) <= {BatchKind.LOCAL, BatchKind.CONSTANT}:
-            return None
         scores = [
             s.plugin.batch(state, e.fits) for s, state in zip(e.profile.scores, e.score_states, strict=True)
         ]
+        kinds = {*filters, *scores}
         if sum(score.weight for score in e.profile.scores) * MAX_SCORE >= MAX_TOTAL:
-            return None
-        classed = [(i, kind) for i, kind in enumerate(scores) if not isinstance(kind, BatchKind)]
-        if BatchKind.SERIAL in scores or len(classed) > 1:
-            return None
-        return cls(
-            e,
-            _of_kind(filters, BatchKind.LOCAL),
-            _of_kind(scores, BatchKind.LOCAL),
-            _of_kind(scores, BatchKind.CONSTANT),
-            classed[0] if classed else None,
-        )
+            return BatchKind.SERIAL
+        if BatchKind.SERIAL in kinds:
+            return BatchKind.SERIAL
+        if BatchKind.FIRST in kinds:
+            return BatchKind.FIRST
+        may_fit = _may_fit(e, filters)
+        classed = _classed_part(e, filters, scores, may_fit)
+        return BatchKind.SERIAL if classed is None else cls(e, filters, scores, may_fit, classed)
 
     def run(self, n: int, ties: TieBreaker) -> Placements:
         """Place up to ``n`` pods; fewer if no row is feasible any more."""
-        board = run_board(self._board(n, ties), self._part, self._weight, n, ties, self._supply)
+        board = run_board(self._board(n, ties), self._part, self._weights, n, ties, self._supply)
         done = int(board.state[N_DONE])
         chosen = board.chosen[:done].copy()
-        class_score = board.class_score[:done].copy()
+        class_score = board.class_score[:, :done].copy()
         return Placements(
             self._rows[chosen].astype(np.int32),
             board.total[:done],
@@ -144,11 +151,11 @@ class Batch:
 
     def _board(self, n: int, ties: TieBreaker) -> Board:
         local, constant = self._local, self._constant
-        board = new_board(self._part, self._rows, local.levels, n, ties.counter)
+        board = new_board(self._layout, self._rows, local.levels, n, ties.counter)
         return board._replace(
             value=board.value + constant.total, constant=constant.total,
             run_start=local.run_start, run_at=local.run_at, runs=local.runs,
-            kinds=constant.kinds, histogram=constant.histogram,
+            kinds=constant.kinds, histogram=constant.histogram, extremes=constant.extremes,
         )  # fmt: skip
 
     def _supply(self, board: Board, status: int) -> Board:
@@ -159,18 +166,52 @@ class Batch:
             return board._replace(levels=self._local.levels, runs=self._local.runs)
         is_open = board.value > CLOSED
         before = board.constant.copy()
-        self._constant.normalize(is_open, int(board.state[N_DONE]))
+        self._constant.normalize(int(board.state[N_DONE]))
         board.value[is_open] += (self._constant.total - before)[is_open]
         return board
 
     def _replay(self, chosen: IdColumn, class_score: IdColumn) -> dict[str, IntColumn]:
         """Return the unweighted scores of what was chosen, by priority."""
         columns = [*self._local.scores_at(chosen, placed_before(chosen)), *self._constant.scores_at(chosen)]
-        columns += [class_score.astype(np.int64) for _ in self._classed]
-        parts = [*self._local.parts, *self._constant.parts, *self._classed]
+        columns += [class_score[at].astype(np.int64) for at in self._scored_by.values()]
+        parts = [*self._local.parts, *self._constant.parts, *self._scored_by]
         names = self._evaluation.profile.scores
         return {names[i].name: columns[j] for j, i in sorted(enumerate(parts), key=lambda pair: pair[1])}
 
 
-def _of_kind(kinds: Sequence[BatchKind | Classed], wanted: BatchKind) -> list[int]:
+def _of_kind(kinds: Kinds, wanted: BatchKind) -> list[int]:
     return [i for i, kind in enumerate(kinds) if kind is wanted]
+
+
+def _may_fit(e: Evaluation, filters: Kinds) -> BoolColumn:
+    """Tell on which rows the pod may fit at some time of a batch (bool[n_rows])."""
+    if BatchKind.CLASSED not in filters:
+        return e.fits
+    may_fit = e.asked()
+    for i, kind in enumerate(filters):
+        if kind is BatchKind.CLASSED:
+            may_fit = may_fit & e.profile.filters[i].plugin.may_fit(e.filter_states[i], e.codes[i])
+        elif e.busy_filters[i]:
+            may_fit = may_fit & (e.codes[i] == FITS)
+    return may_fit
+
+
+def _classed_part(e: Evaluation, filters: Kinds, scores: Kinds, may_fit: BoolColumn) -> ClassedPart | None:
+    """Return what is classed as one part; None if it can't be put together."""
+    of_filters, of_scores = _of_kind(filters, BatchKind.CLASSED), _of_kind(scores, BatchKind.CLASSED)
+    if not of_filters and not of_scores:
+        return NoClasses(np.zeros(len(may_fit), np.int64)), {}
+    if not of_filters and len(of_scores) == 1:
+        (i,) = of_scores
+        alone = e.profile.scores[i].plugin.classes(e.score_states[i], may_fit)
+        if alone is not None:
+            return alone, {i: 0}
+    counted = [e.profile.filters[i].plugin.counted(e.filter_states[i]) for i in of_filters]
+    scored = [e.profile.scores[i].plugin.counted(e.score_states[i]) for i in of_scores]
+    parts = [part for part in (*counted, *scored) if part is not None]
+    uses = [part.use for part in scored if part is not None]
+    if len(parts) < len(of_filters) + len(of_scores) or len(set(uses)) < len(uses):
+        return None
+    return JointClasses.of(parts, may_fit), {
+        i: SCORES.index(use) for i, use in zip(of_scores, uses, strict=True)
+    }

@@ -10,8 +10,9 @@ from berth.plugins.service_pods_on_node import PodsOnNode
 from berth.scheduling import kernel
 from berth.scheduling.board import NoClasses
 from berth.scheduling.compiled import Group
+from berth.scheduling.joint import JointClasses
 
-PARTS: tuple[type[Any], ...] = (NoClasses, SpreadClasses, Shares, DomainClasses, PodsOnNode)
+PARTS: tuple[type[Any], ...] = (NoClasses, SpreadClasses, Shares, DomainClasses, JointClasses, PodsOnNode)
 """The classed parts that are compiled; a batch with another one runs in Python."""
 
 

@@ -7,8 +7,8 @@ placement one leaf changes.
 
 import numpy as np
 
-from berth.cluster.arrays import IntColumn
-from berth.framework.plugin import Classed
+from berth.cluster.arrays import IdColumn, IntColumn
+from berth.framework.plugin import SHUT, Classed
 from berth.scheduling.board import (
     CLOSED,
     COUNTER,
@@ -22,8 +22,10 @@ from berth.scheduling.board import (
     STALE,
     Board,
     Int32s,
-    close_constants,
+    is_stale,
     next_local,
+    recount,
+    recount_class,
 )
 
 SHIFT = 4
@@ -35,9 +37,9 @@ def class_of(self: Classed, row: int) -> int:
     return self.class_of(row)
 
 
-def table(self: Classed, classes: IntColumn) -> IntColumn:
+def table(self: Classed, classes: IntColumn, sizes: IdColumn) -> IntColumn:
     """Return the scores of classes, likewise."""
-    return self.table(classes)
+    return self.table(classes, sizes)
 
 
 def place(self: Classed, row: int) -> None:
@@ -141,30 +143,34 @@ def slot_for(name: int, classes: IntColumn, sizes: Int32s) -> int:
     return free
 
 
-def shut(position: int, part: Classed, board: Board) -> bool:
-    """Close a position; tell whether scores have to be normalised again."""
+def shut(position: int, part: Classed, board: Board) -> None:
+    """Close a position for good."""
     at = board.slot[position]
+    if board.feasible[at]:
+        recount(position, -1, board.kinds, board.histogram)
     board.value[position], board.slot[position] = CLOSED, -1
     board.sizes[at] -= 1
     board.state[N_OPEN] -= 1
     close(part, board.rows[position])
     refresh(position, board.slot, board.value, at, board.best, board.ties)
-    stale = close_constants(position, board.kinds, board.histogram)
-    return stale and board.state[N_OPEN] > 0
 
 
-def run(board: Board, part: Classed, weight: int, n: int, in_turn: bool) -> int:
+def run(board: Board, part: Classed, weights: IntColumn, n: int, in_turn: bool) -> int:
     """Place pods until ``n`` are placed or something is missing; returns why it stopped.
 
     Parameters
     ----------
+    weights : int64[n_scores]
+        Of the part's scores.
     in_turn : bool
         Ties are taken round-robin; else the first one by name.
     """
     state, classes, sizes, best, ties = board.state, board.classes, board.sizes, board.best, board.ties
-    value, slot = board.value, board.slot
-    slots, names = np.empty_like(classes), np.empty_like(classes)
+    value, slot, feasible = board.value, board.slot, board.feasible
+    kinds, histogram = board.kinds, board.histogram
+    slots, names, rows_of = np.empty_like(classes), np.empty_like(classes), np.empty_like(sizes)
     tied, wanted = np.empty_like(classes), np.empty_like(classes)
+    has_moved = True
     while state[N_DONE] < n:
         if state[PENDING] >= 0:
             position = state[PENDING]
@@ -175,8 +181,8 @@ def run(board: Board, part: Classed, weight: int, n: int, in_turn: bool) -> int:
                 return LEVEL
             if local == CLOSED:
                 state[PENDING] = -1
-                if shut(position, part, board):
-                    return STALE
+                shut(position, part, board)
+                has_moved = True
             else:
                 # Inline: handing all arrays to a function takes longer than what it does.
                 at = to = slot[position]
@@ -186,7 +192,11 @@ def run(board: Board, part: Classed, weight: int, n: int, in_turn: bool) -> int:
                         to = slot_for(name, classes, sizes)
                         if to < 0:
                             return CROWDED
-                        classes[to] = name
+                        if sizes[to] == 0:
+                            classes[to], feasible[to] = name, False
+                        if feasible[to] != feasible[at]:
+                            recount(position, 1 if feasible[to] else -1, kinds, histogram)
+                            has_moved = True
                         sizes[to] += 1
                         sizes[at] -= 1
                         slot[position] = to
@@ -201,12 +211,29 @@ def run(board: Board, part: Classed, weight: int, n: int, in_turn: bool) -> int:
         n_live = 0
         for at in range(len(classes)):
             if sizes[at] > 0:
-                slots[n_live], names[n_live] = at, classes[at]
+                slots[n_live], names[n_live], rows_of[n_live] = at, classes[at], sizes[at]
                 n_live += 1
-        scores = table(part, names[:n_live])
+        scores = table(part, names[:n_live], rows_of[:n_live])
+        n_feasible = 0
+        for i in range(n_live):
+            at, fits = slots[i], scores[0, i] != SHUT
+            n_feasible += rows_of[i] if fits else 0
+            if fits != feasible[at]:
+                feasible[at] = fits
+                recount_class(at, 1 if fits else -1, slot, kinds, histogram)
+                has_moved = True
+        if n_feasible == 0:
+            return DONE
+        if has_moved and is_stale(histogram, board.extremes):
+            return STALE
+        has_moved = False
         top, count, n_tied = CLOSED - 1, 0, 0
         for i in range(n_live):
-            total = best[slots[i], 1] + weight * scores[i]
+            if not feasible[slots[i]]:
+                continue
+            total = best[slots[i], 1]
+            for j in range(len(weights)):
+                total += weights[j] * scores[j, i]
             if total > top:
                 top, count, n_tied = total, 0, 0
             if total == top:
@@ -216,10 +243,10 @@ def run(board: Board, part: Classed, weight: int, n: int, in_turn: bool) -> int:
         k = state[COUNTER] % count if in_turn else 0
         position = kth(k, tied[:n_tied], wanted[:n_tied], slot, value, best, ties)
         board.chosen[done], board.total[done] = position, top
-        board.n_feasible[done] = state[N_OPEN]
+        board.n_feasible[done] = n_feasible
         for i in range(n_live):
             if slots[i] == slot[position]:
-                board.class_score[done] = scores[i]
+                board.class_score[:, done] = scores[:, i]
         state[N_DONE] += 1
         state[COUNTER] += 1
         state[PENDING] = position

@@ -1,6 +1,6 @@
 """What a batch decided, as columns; decisions as objects are made when somebody asks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,28 +57,41 @@ class Placements:
         return made
 
 
-def joined(first: Placements, decisions: list[Decision], failure: Decision | None, n_left: int) -> Placements:
-    """Put what a batch decided and what was decided one at a time after it together."""
-    placed = [(d.row, d.score, d.n_feasible) for d in decisions if d.row is not None]
-    columns = np.array(placed, dtype=np.int64).reshape(-1, 3).T
+def joined(parts: Sequence[Placements], failure: Decision | None = None, n_left: int = 0) -> Placements:
+    """Put what was decided one after another together, and why the pods that are left found no node."""
+    some = [part for part in parts if len(part.row)]
+    if len(some) <= 1 and failure is None:
+        return some[0] if some else no_placements()
 
     def replay() -> dict[str, IntColumn]:
-        scores = first.replay()
-        names = tuple(decisions[0].scores) if decisions else tuple(scores)
-        later = {name: np.array([d.scores[name] for d in decisions], dtype=np.int64) for name in names}
-        return {
-            name: np.concatenate([scores[name], later[name]]) if len(first.row) else later[name]
-            for name in names
-        }
+        scores = [part.replay() for part in some]
+        return (
+            {name: np.concatenate([of_part[name] for of_part in scores]) for name in scores[0]}
+            if scores
+            else {}
+        )
 
+    none = no_placements()
     return Placements(
-        np.concatenate([first.row, columns[0].astype(np.int32)]),
-        np.concatenate([first.total, columns[1]]),
-        np.concatenate([first.n_feasible, columns[2].astype(np.int32)]),
+        np.concatenate([none.row, *(part.row for part in some)]),
+        np.concatenate([none.total, *(part.total for part in some)]),
+        np.concatenate([none.n_feasible, *(part.n_feasible for part in some)]),
         replay,
         failure,
         n_left,
     )
+
+
+def of_decisions(decisions: list[Decision]) -> Placements:
+    """Return, as columns, what was decided one at a time of pods that found a node."""
+    placed = [(d.row, d.score, d.n_feasible) for d in decisions]
+    row, total, n_feasible = np.array(placed, dtype=np.int64).reshape(-1, 3).T
+
+    def replay() -> dict[str, IntColumn]:
+        names = decisions[0].scores if decisions else ()
+        return {name: np.array([d.scores[name] for d in decisions], dtype=np.int64) for name in names}
+
+    return Placements(row.astype(np.int32), total, n_feasible.astype(np.int32), replay)
 
 
 def no_placements() -> Placements:

@@ -27,8 +27,13 @@ Supply = Callable[[Board, int], Board | None]
 """Given a board and why it stopped, `LEVEL` or `STALE`, puts there what is missing; None ends the run."""
 
 
-def run_board(board: Board, part: Classed, weight: int, n: int, ties: TieBreaker, supply: Supply) -> Board:
-    """Decide until ``n`` are decided, no position is open, or ``supply`` ends it; return the board as it is then."""
+def run_board(
+    board: Board, part: Classed, weights: IntColumn, n: int, ties: TieBreaker, supply: Supply
+) -> Board:
+    """Decide until ``n`` are decided, no position is feasible, or ``supply`` ends it; return the board as it is then.
+
+    ``weights`` (int64[n_scores]) are those of the part's scores.
+    """
 
     def supplied(board: Board, status: int) -> Board | None:
         if status == CROWDED:
@@ -39,8 +44,8 @@ def run_board(board: Board, part: Classed, weight: int, n: int, ties: TieBreaker
     kernels = BATCH.kernels_for(n) if can_compile else None
     is_over = False
     if kernels is not None:
-        board, is_over = _compiled(kernels, board, part, weight, n, ties, supplied)
-    return board if is_over else _in_python(board, part, weight, n, ties, supplied)
+        board, is_over = _compiled(kernels, board, part, weights, n, ties, supplied)
+    return board if is_over else _in_python(board, part, weights, n, ties, supplied)
 
 
 def placed_before(chosen: Int32s) -> IntColumn:
@@ -53,7 +58,13 @@ def placed_before(chosen: Int32s) -> IntColumn:
 
 
 def _compiled(
-    kernels: BatchKernels, board: Board, part: Classed, weight: int, n: int, ties: TieBreaker, supply: Supply
+    kernels: BatchKernels,
+    board: Board,
+    part: Classed,
+    weights: IntColumn,
+    n: int,
+    ties: TieBreaker,
+    supply: Supply,
 ) -> tuple[Board, bool]:
     """Run compiled, as long as the trees have room; tell whether the run is over."""
     status = STALE
@@ -61,7 +72,7 @@ def _compiled(
     while len(board.best):
         if status == STALE:
             kernels.build(board.slot, board.value, len(board.classes), board.best, board.ties)
-        status = kernels.run(board, part, weight, n, ties.rule == "round-robin")
+        status = kernels.run(board, part, weights, n, ties.rule == "round-robin")
         ties.counter = int(board.state[COUNTER])
         after = supply(board, status) if status != DONE else None
         if after is None:
@@ -72,7 +83,9 @@ def _compiled(
     return board, False
 
 
-def _in_python(board: Board, part: Classed, weight: int, n: int, ties: TieBreaker, supply: Supply) -> Board:
+def _in_python(
+    board: Board, part: Classed, weights: IntColumn, n: int, ties: TieBreaker, supply: Supply
+) -> Board:
     use_buckets = isinstance(part, NoClasses) and n >= _N_WORTH_BUCKETS
     buckets = None
     while board.state[N_DONE] < n:
@@ -80,7 +93,7 @@ def _in_python(board: Board, part: Classed, weight: int, n: int, ties: TieBreake
             buckets = buckets or Buckets(board.value)
             status = by_buckets(board, buckets, n, ties)
         else:
-            status = scan(board, part, weight, n, ties)
+            status = scan(board, part, weights, n, ties)
         after = supply(board, status) if status != DONE else None
         if after is None:
             break
@@ -107,4 +120,5 @@ def _with_more_slots(board: Board) -> Board:
     return board._replace(
         classes=np.concatenate([board.classes, more]),
         sizes=np.concatenate([board.sizes, more.astype(np.int32)]),
+        feasible=np.concatenate([board.feasible, more.astype(np.bool_)]),
     )

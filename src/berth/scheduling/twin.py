@@ -3,8 +3,10 @@
 from bisect import bisect_left, insort
 
 import numpy as np
+from numpy.typing import NDArray
 
-from berth.framework.plugin import Classed
+from berth.cluster.arrays import IntColumn
+from berth.framework.plugin import SHUT, Classed
 from berth.scheduling.board import (
     CLOSED,
     COUNTER,
@@ -18,45 +20,65 @@ from berth.scheduling.board import (
     STALE,
     Board,
     Int32s,
-    close_constants,
+    is_stale,
     next_local,
+    recount,
 )
 from berth.scheduling.ties import TieBreaker
 
 
-def scan(board: Board, part: Classed, weight: int, n: int, ties: TieBreaker) -> int:
+def scan(board: Board, part: Classed, weights: IntColumn, n: int, ties: TieBreaker) -> int:
     """Place pods until ``n`` are placed or something is missing, looking at all positions for each."""
-    state, value, slot = board.state, board.value, board.slot
+    state, value = board.state, board.value
+    slot, of_class = board.slot.astype(np.intp), np.zeros(len(board.sizes), dtype=value.dtype)
     total, before = value, b""
     while state[N_DONE] < n:
-        moved = int(state[PENDING])
-        if moved >= 0:
+        pending = int(state[PENDING])
+        if pending >= 0:
             status = _settle(board, part)
             if status >= 0:
                 return status
+            slot[pending] = board.slot[pending]
         if state[N_OPEN] == 0:
             break
         live = board.sizes.nonzero()[0]
-        scores = np.zeros(len(board.sizes), dtype=np.int64)
-        scores[live] = part.table(board.classes[live])
-        scored = scores.tobytes()
+        scores = part.table(board.classes[live], board.sizes[live])
+        fits = scores[0] != SHUT
+        _recount(board, live[fits != board.feasible[live]])
+        of_class[live], n_feasible = weights @ scores, state[N_OPEN]
+        if not fits.all():
+            of_class[live[~fits]], n_feasible = CLOSED, board.sizes[live[fits]].sum()
+        if not n_feasible:
+            break
+        if is_stale(board.histogram, board.extremes):
+            return STALE
+        scored = of_class.tobytes()
         if scored == before:
-            total[moved] = value[moved] + weight * scores[slot[moved]]
+            total[pending] = value[pending] + of_class[slot[pending]]
         else:
-            total, before = value + (weight * scores)[slot], scored
+            total, before = value + of_class[slot], scored
         top = int(total.max())
         tied = (total == top).nonzero()[0]
         position = int(tied[ties.index(len(tied))])
-        _note(board, position, top, int(scores[slot[position]]))
+        board.n_feasible[state[N_DONE]] = n_feasible
+        _note(board, position, top, scores[:, live.searchsorted(slot[position])])
         part.place(int(board.rows[position]))
     return DONE
 
 
-def _note(board: Board, position: int, total: int, class_score: int) -> None:
+def _recount(board: Board, flipped: NDArray[np.intp]) -> None:
+    """Count the positions of classes that became feasible, or no longer are."""
+    for at in flipped.tolist():
+        board.feasible[at] = not board.feasible[at]
+        of_class = board.kinds[:, board.slot == at]
+        for counts, kinds in zip(board.histogram, of_class, strict=True):
+            np.add.at(counts, kinds, 1 if board.feasible[at] else -1)
+
+
+def _note(board: Board, position: int, total: int, class_scores: IntColumn) -> None:
     state = board.state
     done = state[N_DONE]
-    board.chosen[done], board.total[done] = position, total
-    board.n_feasible[done], board.class_score[done] = state[N_OPEN], class_score
+    board.chosen[done], board.total[done], board.class_score[:, done] = position, total, class_scores
     state[N_DONE] += 1
     state[COUNTER] += 1
     state[PENDING] = position
@@ -77,15 +99,19 @@ def _settle(board: Board, part: Classed) -> int:
         board.sizes[at] -= 1
         state[N_OPEN] -= 1
         state[PENDING] = -1
+        if board.feasible[at]:
+            recount(position, -1, board.kinds, board.histogram)
         part.close(row)
-        stale = close_constants(position, board.kinds, board.histogram)
-        return STALE if stale and state[N_OPEN] > 0 else -1
+        return -1
     name = part.class_of(row)
     if board.classes[at] != name:
         to = _slot_for(name, board)
         if to < 0:
             return CROWDED
-        board.classes[to] = name
+        if not board.sizes[to]:
+            board.classes[to], board.feasible[to] = name, False
+        if board.feasible[to] != board.feasible[at]:
+            recount(position, 1 if board.feasible[to] else -1, board.kinds, board.histogram)
         board.sizes[to] += 1
         board.sizes[at] -= 1
         board.slot[position] = to
@@ -95,10 +121,10 @@ def _settle(board: Board, part: Classed) -> int:
 
 
 def _slot_for(name: int, board: Board) -> int:
-    known = np.flatnonzero((board.classes == name) & (board.sizes > 0))
-    if len(known):
-        return int(known[0])
-    free = np.flatnonzero(board.sizes == 0)
+    for at in (board.classes == name).nonzero()[0].tolist():
+        if board.sizes[at]:
+            return int(at)
+    free = (board.sizes == 0).nonzero()[0]
     return int(free[0]) if len(free) else -1
 
 
@@ -176,7 +202,8 @@ def by_buckets(board: Board, buckets: Buckets, n: int, ties: TieBreaker) -> int:
             if local == CLOSED:
                 board.value[pending] = CLOSED
                 n_open -= 1
-                if close_constants(pending, board.kinds, board.histogram) and n_open:
+                recount(pending, -1, board.kinds, board.histogram)
+                if n_open and is_stale(board.histogram, board.extremes):
                     pending, status = -1, STALE
                     break
             else:
@@ -192,6 +219,6 @@ def by_buckets(board: Board, buckets: Buckets, n: int, ties: TieBreaker) -> int:
         chosen[done] = pending
         placed[pending] += 1
         done += 1
-    board.class_score[first:done] = 0
+    board.class_score[:, first:done] = 0
     board.state[:] = done, n_open, counter + done - first, pending
     return status

@@ -4,18 +4,28 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from berth.cluster.cluster import Cluster, Incoming
 from berth.framework.profile import Profile
-from berth.objects.base import ObjectMeta
+from berth.objects.base import LabelSelector, ObjectMeta
 from berth.objects.nodes import Node, NodeStatus
-from berth.objects.pods import Container, Pod, PodSpec, ResourceRequirements
+from berth.objects.pods import (
+    Affinity,
+    Container,
+    Pod,
+    PodAffinity,
+    PodAffinityTerm,
+    PodSpec,
+    ResourceRequirements,
+    WeightedPodAffinityTerm,
+)
 from berth.objects.workloads import Service, ServiceSpec
 from berth.plugins.service_pods_on_node import PodsOnNode
 from berth.scheduling.batch import place_columns
 from berth.scheduling.batch_kernels import BATCH
-from berth.scheduling.board import CLOSED, new_board
+from berth.scheduling.board import CLOSED, Layout, new_board
 from berth.scheduling.compiled import Group
 from berth.scheduling.decide import decide
 from berth.scheduling.evaluation import Evaluation
@@ -40,7 +50,7 @@ def exercises(profile: Profile) -> Iterable[tuple[Group[Any], Exercise]]:
 
 
 def _cluster() -> tuple[Cluster, list[Incoming]]:
-    """Return two nodes, a pod of no service, and one of a service."""
+    """Return two nodes, a pod of no service, one of a service, and one that would rather not be with its like."""
     cluster = Cluster()
     status = NodeStatus(allocatable={"cpu": "2", "memory": "2Gi", "pods": "9"})
     for name in ("n1", "n2"):
@@ -49,7 +59,16 @@ def _cluster() -> tuple[Cluster, list[Incoming]]:
     cluster.put(Service(metadata=ObjectMeta(name="x", namespace="x"), spec=ServiceSpec(selector=_LABELS)))
     asked = ResourceRequirements(requests={"cpu": "1", "memory": "1Mi"})
     spec = PodSpec(containers=(Container(name="x", resources=asked),))
-    pods = (Pod(metadata=ObjectMeta(namespace="x", labels=labels), spec=spec) for labels in ({}, _LABELS))
+    term = PodAffinityTerm(
+        label_selector=LabelSelector(match_labels=_LABELS), topology_key="kubernetes.io/hostname"
+    )
+    preferred = (WeightedPodAffinityTerm(weight=1, pod_affinity_term=term),)
+    affinity = Affinity(pod_anti_affinity=PodAffinity(preferred=preferred))
+    shy = msgspec.structs.replace(spec, affinity=affinity)
+    pods = (
+        Pod(metadata=ObjectMeta(namespace="x", labels=labels), spec=of)
+        for labels, of in (({}, spec), (_LABELS, spec), (_LABELS, shy))
+    )
     return cluster, [cluster.incoming(pod) for pod in pods]
 
 
@@ -66,9 +85,9 @@ def _batches(profile: Profile) -> None:
     # And pods that leave: one from each of two nodes.
     part = PodsOnNode(np.ones(2, dtype=np.int64), np.array([2]), 10)
     levels = np.array([[1, 1], [CLOSED, CLOSED]], dtype=np.int32)
-    run_board(
-        new_board(part, np.arange(2), levels, 2, 0), part, 1, 2, TieBreaker(), lambda board, status: None
-    )
+    layout = Layout.of(part, np.arange(2))
+    board = new_board(layout, np.arange(2), levels, 2, 0)
+    run_board(board, part, np.ones(1, np.int64), 2, TieBreaker(), lambda board, status: None)
 
 
 def _stream(profile: Profile) -> None:

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from berth.cluster.arrays import ALL_ROWS, BoolColumn, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.log import Changes
-from berth.framework.plugin import FITS, BatchKind, Classed, FilterPlugin, Rejection
+from berth.framework.counted import Counted, DomainCounts, Use
+from berth.framework.plugin import FITS, BatchKind, FilterPlugin, Rejection
 from berth.plugins.inter_pod_affinity.matching import Reaching, on_nodes
 from berth.plugins.inter_pod_affinity.required import EMPTY_KEY, Required, is_above_zero
 from berth.plugins.inter_pod_affinity.tally import Tally
@@ -88,9 +89,11 @@ class MatchInterPodAffinity(FilterPlugin[Required]):
         elif self.rules is Rules.TODAY:
             self._judge_own(state, rows, numbers, codes)
             _fail(codes, EXISTING_ANTI_AFFINITY, _any_above_zero(state.blocked, rows, codes))
+            _fail(codes, EXISTING_ANTI_AFFINITY, _any_placed(state, rows, placed))
         else:
             _fail(codes, EXISTING_ANTI_AFFINITY, _any_above_zero(state.blocked, rows, codes))
             self._judge_own(state, rows, numbers, codes)
+            _fail(codes, ANTI_AFFINITY, _any_placed(state, rows, placed))
         return codes
 
     def _judge_own(self, state: Required, rows: Rows, numbers: NDArray[np.intp], codes: IntColumn) -> None:
@@ -138,8 +141,25 @@ class MatchInterPodAffinity(FilterPlugin[Required]):
             tally.mark_touched(touched)
         return np.flatnonzero(touched)
 
-    def batch(self, state: Required, feasible: NDArray[np.bool_]) -> BatchKind | Classed:
-        return BatchKind.SERIAL if state.moves_itself() else BatchKind.CONSTANT
+    def batch(self, state: Required, feasible: NDArray[np.bool_]) -> BatchKind:
+        if not state.moves_itself():
+            return BatchKind.CONSTANT
+        if state.is_refused or self.rules is Rules.EACH_TERM or state.reaching.is_refused(state.pod.spec_id):
+            return BatchKind.SERIAL
+        # Where the pod finds its company, others of its kind only add to it.
+        if any(company.includes_itself and company.tally.is_empty() for company in state.companies):
+            return BatchKind.FIRST
+        keys = state.shunned_by_itself()
+        if not keys:
+            return BatchKind.CONSTANT
+        return BatchKind.LOCAL if all(map(state.parts_all_nodes, keys)) else BatchKind.CLASSED
+
+    def counted(self, state: Required) -> Counted:
+        slots = [state.shunned.slots(key) for key in state.shunned_by_itself()]
+        keys = (
+            DomainCounts(s, np.zeros(int(s.max(initial=0)) + 1, np.int64), 1, counts_on=s > 0) for s in slots
+        )
+        return Counted(Use.SHUN, tuple(keys))
 
     def moved_by(self, state: Required, other: Incoming) -> bool:
         return state.moved_by(other.namespace_id, other.labels_id, other.spec_id)
@@ -158,6 +178,16 @@ def _any_above_zero(tally: Tally, rows: Rows, like: IntColumn) -> BoolColumn:
     for key in list(tally.sums):
         found |= is_above_zero(tally, key, rows)
     return found
+
+
+def _any_placed(state: Required, rows: Rows, placed: IntColumn | int) -> BoolColumn:
+    """Tell on which rows a pod of the shape stands now that keeps others of the shape away."""
+    found = np.zeros(len(state.cluster.nodes.alive[rows]), dtype=np.bool_)
+    if isinstance(placed, int) and placed == 0:
+        return found
+    for key in state.shunned_by_itself():
+        found |= state.shunned.has(key, rows)
+    return found & (np.asarray(placed) > 0)
 
 
 def _full_name(pod: Incoming) -> str:

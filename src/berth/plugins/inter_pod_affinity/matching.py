@@ -103,22 +103,25 @@ class Reaching:
         """Bring a tally up to date with a pod that came or went."""
         if not self._cluster.specs[change.spec_id].has_affinity:
             return
-        terms = self._of_spec.get(change.spec_id)
-        if terms is None:
-            terms = self._of_spec[change.spec_id] = self._selecting_terms(change.spec_id)
-        for key, amount, own_namespace in terms:
+        for key, amount, own_namespace in self._selecting_terms(change.spec_id):
             if not own_namespace or change.namespace_id == self._pod.namespace_id:
                 tally.change(key, change.row, change.sign * amount)
 
-    def has_own(self) -> bool:
-        """Tell whether terms of the incoming pod select the pod itself, and so every other one like it."""
-        return self.has_terms_of(self._pod.spec_id)
+    def own(self) -> list[tuple[str, int]]:
+        """Return key and amount of the incoming pod's terms that select the pod itself, and so every other one like it."""
+        return [(key, amount) for key, amount, _ in self._selecting_terms(self._pod.spec_id)]
 
     def has_terms_of(self, spec_id: int) -> bool:
         """Tell whether terms of a spec select the incoming pod."""
         return bool(self._selecting_terms(spec_id))
 
     def _selecting_terms(self, spec_id: int) -> list[tuple[str, int, bool]]:
+        terms = self._of_spec.get(spec_id)
+        if terms is None:
+            terms = self._of_spec[spec_id] = self._find_selecting_terms(spec_id)
+        return terms
+
+    def _find_selecting_terms(self, spec_id: int) -> list[tuple[str, int, bool]]:
         return [
             (term.topology_key, multiplier * term.weight, term.own_namespace)
             for kind, multiplier in self._weights.items()

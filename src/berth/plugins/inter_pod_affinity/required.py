@@ -143,6 +143,16 @@ class Required:
         yield from (self.blocked, self.shunned)
         yield from (company.tally for company in self.companies)
 
+    def shunned_by_itself(self) -> list[str]:
+        """Return the topology keys of which a pod of the shape keeps others of the shape out of its domain."""
+        own = [self._key(w.term) for w in self.shuns if w.selects(self.pod.namespace_id, self.pod.labels_id)]
+        return list(dict.fromkeys([*own, *(key for key, _ in self.reaching.own())]))
+
+    def parts_all_nodes(self, key: str) -> bool:
+        """Tell whether no two nodes share a domain of a topology key."""
+        slots = self.shunned.slots(key)[self.cluster.nodes.alive]
+        return int(np.bincount(slots)[1:].max(initial=0)) <= 1
+
     def moves_itself(self) -> bool:
         """Tell whether another pod of the shape could change the answers for the shape."""
         return self.is_refused or self.moved_by(self.pod.namespace_id, self.pod.labels_id, self.pod.spec_id)

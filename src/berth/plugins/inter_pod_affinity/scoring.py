@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from berth.cluster.arrays import ALL_ROWS, FloatColumn, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.log import Changes
-from berth.framework.plugin import BatchKind, Classed, ScorePlugin
+from berth.framework.counted import Counted, DomainCounts, Use
+from berth.framework.plugin import BatchKind, ScorePlugin
 from berth.plugins.inter_pod_affinity.matching import Reaching, Watch, on_nodes
 from berth.plugins.inter_pod_affinity.tally import Tally
 from berth.plugins.inter_pod_affinity.terms import Kind, Rules, SpecTerms, TermIndex, terms_of
@@ -53,6 +54,18 @@ class Preferred:
     refusal: str | None = None
     needs_readable: bool = False
     is_off: bool = False
+
+    def growing(self) -> dict[str, int]:
+        """Return what another pod of the shape adds to its domain of each key."""
+        added: dict[str, int] = {}
+        own = [
+            (watch.term.topology_key, weight)
+            for watch, weight in self.watches
+            if watch.selects(self.pod.namespace_id, self.pod.labels_id)
+        ]
+        for key, weight in (*own, *self.reaching.own()):
+            added[key] = added.get(key, 0) + weight
+        return {key: weight for key, weight in added.items() if weight}
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +149,7 @@ class InterPodAffinityPriority(ScorePlugin[Preferred]):
         return total
 
     def normalize(self, state: Preferred, scores: IntColumn, rows: NDArray[np.intp]) -> IntColumn:
-        return spread_out(scores, self.maximum, from_zero=self.from_zero)
+        return spread_out(scores, self.maximum, self.from_zero)
 
     def mend(self, state: Preferred, changes: Changes) -> Rows | None:
         if changes.nodes and not state.tally.holds():
@@ -156,16 +169,27 @@ class InterPodAffinityPriority(ScorePlugin[Preferred]):
         state.tally.mark_touched(touched)
         return np.flatnonzero(touched)
 
-    def batch(self, state: Preferred, feasible: NDArray[np.bool_]) -> BatchKind | Classed:
+    def batch(self, state: Preferred, feasible: NDArray[np.bool_]) -> BatchKind:
         if state.is_off or state.refusal is not None:
             return BatchKind.CONSTANT
-        moves = (
-            (self.unreadable is not Unreadable.LEFT_OUT and state.reaching.is_refused(state.pod.spec_id))
-            or state.needs_readable
-            or state.reaching.has_own()
-            or any(watch.selects(state.pod.namespace_id, state.pod.labels_id) for watch, _ in state.watches)
+        if state.needs_readable or (
+            self.unreadable is not Unreadable.LEFT_OUT and state.reaching.is_refused(state.pod.spec_id)
+        ):
+            return BatchKind.SERIAL
+        keys = state.growing()
+        if "" in keys and self.any_of:
+            return BatchKind.SERIAL
+        return BatchKind.CLASSED if keys else BatchKind.CONSTANT
+
+    def counted(self, state: Preferred) -> Counted:
+        growing, tally = state.growing(), state.tally
+        # In this order: an empty tally knows a key's sums from when it is asked for its slots.
+        slots = {key: tally.slots(key) for key in dict.fromkeys([*tally.sums, *growing])}
+        keys = tuple(
+            DomainCounts(column, tally.sums[key], growing.get(key, 0), counts_on=column > 0)
+            for key, column in slots.items()
         )
-        return BatchKind.SERIAL if moves else BatchKind.CONSTANT
+        return Counted(Use.COMPANY, keys, maximum=self.maximum, from_zero=self.from_zero)
 
     def moved_by(self, state: Preferred, other: Incoming) -> bool:
         if any(watch.selects(other.namespace_id, other.labels_id) for watch, _ in state.watches):
@@ -178,7 +202,7 @@ class InterPodAffinityPriority(ScorePlugin[Preferred]):
         )
 
 
-def spread_out(sums: IntColumn, maximum: int, *, from_zero: bool) -> IntColumn:
+def spread_out(sums: IntColumn, maximum: int, from_zero: bool) -> IntColumn:
     """Scale sums of weights so that the lowest becomes 0, the highest ``maximum``; all alike, they become 0.
 
     Parameters

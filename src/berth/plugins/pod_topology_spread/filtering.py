@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from berth.cluster.arrays import ALL_ROWS, BoolColumn, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.log import Changes
+from berth.framework.counted import Counted, DomainCounts, Use
 from berth.framework.plugin import FITS, BatchKind, FilterPlugin, Finality, Rejection
 from berth.objects.pods import TopologySpreadConstraint
 from berth.plugins.pod_topology_spread.constraints import (
@@ -43,6 +44,7 @@ class HardSpread:
         1 where the constraint selects the pod itself.
     """
 
+    pod: Incoming
     n_rows: int
     domains: list[Domains] = field(default_factory=list)
     counts: list[IntColumn] = field(default_factory=list)
@@ -57,6 +59,10 @@ class HardSpread:
             int(counts[present].min(initial=NO_DOMAIN))
             for counts, present in zip(self.counts, self.present, strict=True)
         ]
+
+    def is_floored(self, i: int) -> bool:
+        """Tell whether a constraint has fewer domains than it wants: the lowest count then is 0."""
+        return int(self.present[i].sum()) < self.domains[i].constraint.min_domains
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +85,7 @@ class SpreadFilter(FilterPlugin[HardSpread]):
         return not pod.info.spec.topology_spread_constraints and not self.defaults
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> HardSpread:
-        state = HardSpread(cluster.nodes.n_rows)
+        state = HardSpread(pod, cluster.nodes.n_rows)
         constraints = constraints_of(pod, cluster, DO_NOT_SCHEDULE, self.rules, self.defaults)
         if constraints.error:
             state.error = self.rules.unreadable.format(error=constraints.error)
@@ -119,8 +125,8 @@ class SpreadFilter(FilterPlugin[HardSpread]):
         return codes[rows]
 
     def _judge(self, state: HardSpread, i: int, lowest: int, codes: IntColumn) -> None:
-        domains, present = state.domains[i], state.present[i]
-        if self.rules.with_policies and int(present.sum()) < domains.constraint.min_domains:
+        domains = state.domains[i]
+        if self.rules.with_policies and state.is_floored(i):
             lowest = 0
         full = state.counts[i] + (state.own[i] - lowest) > domains.constraint.max_skew
         full[0] = False
@@ -160,7 +166,28 @@ class SpreadFilter(FilterPlugin[HardSpread]):
                 state.counts[j][slot] += sign
 
     def batch(self, state: HardSpread, feasible: NDArray[np.bool_]) -> BatchKind:
-        return BatchKind.SERIAL if state.grows else BatchKind.CONSTANT
+        if not state.grows:
+            return BatchKind.CONSTANT
+        return BatchKind.CLASSED if self.rules.with_policies else BatchKind.SERIAL
+
+    def may_fit(self, state: HardSpread, codes: IntColumn) -> BoolColumn:
+        return np.logical_and.reduce([domains.labelled for domains in state.domains])
+
+    def counted(self, state: HardSpread) -> Counted:
+        keys = tuple(
+            DomainCounts(
+                domains.slots,
+                state.counts[i],
+                int(domains.matching.grows(state.pod)),
+                counts_on=domains.eligible,
+                present=state.present[i],
+                is_floored=state.is_floored(i),
+                own=state.own[i],
+                max_skew=domains.constraint.max_skew,
+            )
+            for i, domains in enumerate(state.domains)
+        )
+        return Counted(Use.SKEW, keys)
 
     def moved_by(self, state: HardSpread, other: Incoming) -> bool:
         return any(domains.matching.counts_shape(other) for domains in state.domains)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from berth.cluster.arrays import ALL_ROWS, NONE, BoolColumn, FloatColumn, IdColumn, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.log import Changes
+from berth.framework.counted import Counted, DomainCounts, Use, grouped
 from berth.framework.plugin import BatchKind, Classed, ScorePlugin, SpreadCounts
 from berth.objects.pods import TopologySpreadConstraint
 from berth.plugins.pod_topology_spread.constraints import (
@@ -57,7 +58,7 @@ class _SpreadScore(ScorePlugin[SoftSpread]):
                     domains.per_row[change.row] += change.sign
         return np.empty(0, dtype=np.intp)
 
-    def batch(self, state: SoftSpread, feasible: NDArray[np.bool_]) -> BatchKind | Classed:
+    def batch(self, state: SoftSpread, feasible: NDArray[np.bool_]) -> BatchKind:
         return BatchKind.SERIAL if state.domains else BatchKind.CONSTANT
 
     def moved_by(self, state: SoftSpread, other: Incoming) -> bool:
@@ -158,8 +159,28 @@ class SpreadScore(_SpreadScore):
             total += np.where(scored & domains.labelled[rows], score, 0.0)
         return flipped(round_half_away(total), scored, self.maximum)
 
-    def batch(self, state: SoftSpread, feasible: NDArray[np.bool_]) -> BatchKind | Classed:
-        return DomainClasses.of(state, feasible, self.maximum) if state.domains else BatchKind.CONSTANT
+    def batch(self, state: SoftSpread, feasible: NDArray[np.bool_]) -> BatchKind:
+        return BatchKind.CLASSED if state.domains else BatchKind.CONSTANT
+
+    def classes(self, state: SoftSpread, feasible: NDArray[np.bool_]) -> Classed:
+        return DomainClasses.of(state, feasible, self.maximum)
+
+    def counted(self, state: SoftSpread) -> Counted:
+        keys = []
+        for domains in state.domains:
+            constraint = domains.constraint
+            if constraint.key == HOSTNAME:
+                # Pods on the node itself count, whatever its label says.
+                counts = np.concatenate([np.zeros(1, dtype=np.int64), domains.per_row])
+                slots = np.arange(1, len(counts), dtype=np.int32)
+                counts_on = np.ones(len(slots), dtype=np.bool_)
+            else:
+                slots = domain_slots(state, domains)
+                counts, counts_on = domains.counts(slots), domains.eligible
+            grows = int(domains.matching.grows(state.pod))
+            labelled, max_skew = domains.labelled, constraint.max_skew
+            keys.append(DomainCounts(slots, counts, grows, counts_on, labelled=labelled, max_skew=max_skew))
+        return Counted(Use.SPREAD, tuple(keys), scored=scored_rows(state), maximum=self.maximum)
 
 
 class DomainClasses(NamedTuple):
@@ -222,7 +243,7 @@ class DomainClasses(NamedTuple):
             else:
                 slot[j] = domain_slots(state, domains)
         counted = np.array([scored & d.labelled for d in all_domains])
-        group, first = _grouped([*slot, *offset, *counted, scored], feasible)
+        group, first = grouped([*slot, *offset, *counted, scored], feasible)
         in_domain, rows_of = np.zeros((2, len(all_domains), int(slot.max(initial=0)) + 1), dtype=np.int64)
         for j, domains in enumerate(all_domains):
             if not is_host[j]:
@@ -243,7 +264,7 @@ class DomainClasses(NamedTuple):
         """Return the group and the count as one number."""
         return (self.group[row] << 32) + self.pods[row]
 
-    def table(self, classes: IntColumn) -> IntColumn:
+    def table(self, classes: IntColumn, sizes: IdColumn) -> IntColumn:
         """Return the score of each class."""
         group, own = classes >> 32, classes & 0xFFFFFFFF
         total = np.zeros(len(classes))
@@ -254,7 +275,7 @@ class DomainClasses(NamedTuple):
                 counts = self.in_domain[j][self.slot[j][group]]
             score = domain_score(counts, self.weight[j], self.max_skew[j])
             total += np.where(self.counted[j][group], score, 0.0)
-        return flipped(round_half_away(total), self.scored[group], self.maximum)
+        return flipped(round_half_away(total), self.scored[group], self.maximum).reshape((1, -1))
 
     def place(self, row: int) -> None:
         """One pod more on the row."""
@@ -290,20 +311,6 @@ def domain_slots(state: SoftSpread, domains: Domains) -> IdColumn:
     if state.constraints.needs_all_keys:
         return domains.slots
     return _merge_empty(state.cluster, domains.slots)
-
-
-def _grouped(traits: list[NDArray[Any]], feasible: BoolColumn) -> tuple[IntColumn, NDArray[np.intp]]:
-    """Number the feasible rows by what they have in common (int64[n_rows]); also return one row of each group."""
-    rows = np.flatnonzero(feasible)
-    group = np.zeros(len(rows), dtype=np.int64)
-    for trait in traits:
-        values, kind = np.unique(trait[rows], return_inverse=True)
-        if len(values) > 1:
-            _, group = np.unique(group * len(values) + kind, return_inverse=True)
-    _, first = np.unique(group, return_index=True)
-    group_of = np.zeros(len(feasible), dtype=np.int64)
-    group_of[rows] = group
-    return group_of, rows[first]
 
 
 def domain_score(counts: IntColumn, weight: float, max_skew: int) -> NDArray[np.floating[Any]]:
@@ -354,9 +361,9 @@ class EvenPodsScore(_SpreadScore):
 
 def flipped(scores: IntColumn, scored: BoolColumn, maximum: int) -> IntColumn:
     """Turn counts into scores: the lowest gets ``maximum``; rows that are not scored get 0."""
-    if not scored.any():
-        return np.zeros(len(scores), dtype=np.int64)
     among = scores[scored]
+    if not len(among):
+        return np.zeros(len(scores), dtype=np.int64)
     highest, lowest = int(among.max()), int(among.min())
     if highest <= 0:
         return np.where(scored, maximum, 0)
