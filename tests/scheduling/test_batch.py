@@ -3,11 +3,13 @@
 import copy
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace as replace_struct
 
 from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.modern_accounting import ModernAccounting
@@ -21,6 +23,8 @@ from berth.objects.pods import (
     PodAffinity,
     PodAffinityTerm,
     PreferredSchedulingTerm,
+    TopologySpreadConstraint,
+    WeightedPodAffinityTerm,
 )
 from berth.scheduling import ahead, running
 from berth.scheduling.batch import Batch, place
@@ -29,7 +33,7 @@ from berth.scheduling.decide import Decision, decide
 from berth.scheduling.evaluation import Evaluation
 from berth.scheduling.ties import TieBreaker, TieRule
 from tests.builders import HOST, a_cluster, a_node, a_pod, a_service
-from tests.scheduling.modern_worlds import MODERN, modern_clusters, modern_pods, social_pods
+from tests.scheduling.modern_worlds import MODERN, WEB, modern_clusters, modern_pods, social_pods
 from tests.scheduling.modern_worlds import ZONE as MODERN_ZONE
 from tests.scheduling.worlds import PROFILE, clusters, contents, pods
 
@@ -247,7 +251,7 @@ def test_nothing_is_assumed_where_nothing_fits() -> None:
     assert np.count_nonzero(cluster.pods.alive) == 0
 
 
-def a_modern_cluster(n_nodes: int, n_zones: int, seed: int = 1) -> Cluster:
+def a_modern_cluster(n_nodes: int, n_zones: int, seed: int = 1, *, with_service: bool = True) -> Cluster:
     """Nodes of some sizes, in random order, with a service."""
     chance = np.random.default_rng(seed)
     cluster = Cluster(ModernAccounting())
@@ -256,18 +260,20 @@ def a_modern_cluster(n_nodes: int, n_zones: int, seed: int = 1) -> Cluster:
         cpu, pods = str(chance.choice([2, 4, 16])), str(chance.choice([3, 10, 110]))
         taints = ["spot:PreferNoSchedule"] if i % 5 == 0 else []
         cluster.put_node(a_node(f"n{i:04}", cpu=cpu, memory="32Gi", pods=pods, labels=labels, taints=taints))
-    cluster.put(a_service("web"))
+    if with_service:
+        cluster.put(a_service("web"))
     return cluster
 
 
+@pytest.mark.parametrize("kind", ["alone", "avoid"])
 @pytest.mark.parametrize("max_tree_bytes", [0, 2_000, 64 << 20])
 def test_classes_may_be_more_than_there_is_room_for(
-    monkeypatch: pytest.MonkeyPatch, max_tree_bytes: int
+    monkeypatch: pytest.MonkeyPatch, max_tree_bytes: int, kind: str
 ) -> None:
     # With 2,000 bytes the trees of the first classes have room, and those of the later ones have not.
     monkeypatch.setattr(running, "MAX_TREE_BYTES", max_tree_bytes)
     cluster = a_modern_cluster(40, n_zones=16)
-    check_alike(cluster, a_pod(labels={"app": "web"}, cpu="100m"), 120, profile=MODERN)
+    check_alike(cluster, social_pod(kind, MODERN_ZONE, cpu="100m"), 120, profile=MODERN)
 
 
 @pytest.mark.parametrize("labels", [{"app": "web"}, {}])
@@ -275,7 +281,10 @@ def test_classes_may_be_more_than_there_is_room_for(
 def test_big_batches_are_alike_compiled_and_in_python(labels: dict[str, str], n: int) -> None:
     cluster = a_modern_cluster(700, n_zones=3)
     pod = cluster.incoming(a_pod(labels=labels, cpu="150m", memory="200Mi"))
-    evaluation = Evaluation(MODERN, pod, cluster)
+    check_engines(monkeypatch, Evaluation(MODERN, pod, cluster), n)
+
+
+def check_engines(monkeypatch: pytest.MonkeyPatch, evaluation: Evaluation, n: int) -> None:
     outcomes = []
     for kernels in (BATCH.load(), None):
         prepared = Batch.of(evaluation)
@@ -288,3 +297,81 @@ def test_big_batches_are_alike_compiled_and_in_python(labels: dict[str, str], n:
         )
     assert len(outcomes[0][0]) == n
     assert outcomes[0] == outcomes[1]
+
+
+def social_pod(kind: str, key: str, **values: Any) -> Pod:
+    """A web pod that wants, shuns, or must be spread among, its own kind within the domains of a key."""
+    term = PodAffinityTerm(label_selector=WEB, topology_key=key)
+    wish = PodAffinity(preferred=(WeightedPodAffinityTerm(weight=3, pod_affinity_term=term),))
+    need = PodAffinity(required=(term,))
+    hard = TopologySpreadConstraint(
+        max_skew=1, topology_key=key, when_unsatisfiable="DoNotSchedule", label_selector=WEB
+    )
+    affinity = {"seek": need, "prefer": wish}.get(kind)
+    anti_affinity = {"shun": need, "avoid": wish}.get(kind)
+    pod = a_pod(labels={"app": "web"}, affinity=affinity, anti_affinity=anti_affinity, **values)
+    constraints = (hard,) if kind == "spread" else ()
+    return replace_struct(pod, spec=replace_struct(pod.spec, topology_spread_constraints=constraints))
+
+
+KINDS = ("seek", "shun", "spread", "prefer", "avoid")
+
+
+@pytest.mark.parametrize("with_service", [False, True])
+@pytest.mark.parametrize("key", [HOST, MODERN_ZONE])
+@pytest.mark.parametrize("kind", KINDS)
+def test_social_pods_are_placed_as_a_batch(kind: str, key: str, with_service: bool) -> None:
+    # Nodes of three kinds, taints that are shunned, some without a zone: constant scores change their extremes.
+    cluster = a_modern_cluster(60, n_zones=4, with_service=with_service)
+    pod = social_pod(kind, key, cpu="300m", memory="100Mi", node_affinity=prefers_zone("z1"))
+    if kind == "seek":
+        assert Batch.of(Evaluation(MODERN, cluster.incoming(pod), cluster)) is BatchKind.FIRST
+        cluster.put_pod(replace_struct(pod, spec=replace_struct(pod.spec, node_name="n0003")))
+    assert can_batch(cluster, pod, MODERN)
+    placed = [d.row for d in check_alike(cluster, pod, 90, profile=MODERN) if d.row is not None]
+    assert len(placed) >= 2
+
+
+def test_the_first_of_its_kind_is_placed_alone_and_the_others_follow_as_a_batch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = a_modern_cluster(20, n_zones=4)
+    prepared: list[object] = []
+    prepare = Batch.of
+
+    def of(evaluation: Evaluation) -> Batch | BatchKind:
+        prepared.append(prepare(evaluation))
+        return prepare(evaluation)
+
+    monkeypatch.setattr(Batch, "of", of)
+    decisions = check_alike(cluster, social_pod("seek", MODERN_ZONE, cpu="100m"), 30, profile=MODERN)
+    assert prepared[0] is BatchKind.FIRST
+    assert [type(one) for one in prepared[1:]] == [Batch]
+    zones = cluster.nodes.labels.column(MODERN_ZONE)
+    assert len({int(zones[d.row]) for d in decisions if d.row is not None}) == 1
+
+
+def test_scores_are_normalised_again_when_classes_open_and_shut() -> None:
+    # Each zone is alone in being open every other time, and then all nodes are liked as much.
+    cluster = Cluster(ModernAccounting())
+    for i, zone in enumerate("aabb"):
+        cluster.put_node(a_node(f"n{i}", cpu="64", memory="640Gi", labels={MODERN_ZONE: zone}))
+    pod = social_pod("spread", MODERN_ZONE, cpu="100m", node_affinity=prefers_zone("a"))
+    decisions = check_alike(cluster, pod, 8, profile=MODERN)
+    assert [d.n_feasible for d in decisions] == [4, 2] * 4
+    assert [d.scores["NodeAffinity"] for d in decisions] == [100, 0] * 4
+
+
+def prefers_zone(zone: str) -> NodeAffinity:
+    expression = LabelSelectorRequirement(key=MODERN_ZONE, operator="In", values=(zone,))
+    term = PreferredSchedulingTerm(weight=5, preference=NodeSelectorTerm(match_expressions=(expression,)))
+    return NodeAffinity(preferred=(term,))
+
+
+@pytest.mark.parametrize("kind", ["spread", "prefer", "avoid"])
+def test_big_batches_of_social_pods_are_alike_compiled_and_in_python(
+    monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    cluster = a_modern_cluster(700, n_zones=3)
+    pod = cluster.incoming(social_pod(kind, MODERN_ZONE, cpu="150m", node_affinity=prefers_zone("z1")))
+    check_engines(monkeypatch, Evaluation(MODERN, pod, cluster), 1_000)
