@@ -27,7 +27,9 @@ class Tolerations:
 
     def count_untolerated(self, rows: Rows, effects: tuple[str, ...]) -> IntColumn:
         """Count the taints of those effects that the pod does not stand, for rows (int64[n])."""
-        counted: IntColumn = np.array(self.per_set(effects)).take(self.cluster.nodes.taints_id[rows])
+        counted: IntColumn = np.array(self.per_set(effects), dtype=np.int64).take(
+            self.cluster.nodes.taints_id[rows]
+        )
         return counted
 
     def per_set(self, effects: tuple[str, ...]) -> list[int]:
