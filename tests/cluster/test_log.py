@@ -82,3 +82,43 @@ def test_each_row_stands_once() -> None:
     changes = log.since(0)
     assert changes is not None
     assert Counter(changes.rows.tolist()) == {1: 1, 3: 1}
+
+
+def told(log: ChangeLog, version: int) -> tuple[list[int], list[PodChange], bool] | None:
+    changes = log.since(version)
+    return None if changes is None else (changes.rows.tolist(), changes.pods, changes.nodes)
+
+
+@given(
+    st.lists(entries, max_size=5), st.lists(st.lists(entries, max_size=6), min_size=1, max_size=3), entries
+)
+def test_what_was_kept_of_a_state_that_is_restored_holds(
+    first: list[PodChange | int | None],
+    undone: list[list[PodChange | int | None]],
+    last: PodChange | int | None,
+) -> None:
+    log = ChangeLog(LENGTH)
+    for entry in first:
+        note(log, entry)
+    versions = []
+    for plan in undone:
+        versions.append(log.version)
+        for entry in plan:
+            note(log, entry)
+        log.restored(versions[-1])
+    for version in versions:
+        assert told(log, version) == told(log, log.version) == ([], [], False)
+    now = log.version
+    note(log, last)
+    for version in versions:
+        assert told(log, version) == told(log, now)
+
+
+def test_versions_that_are_as_now_are_remembered_up_to_a_number() -> None:
+    log = ChangeLog(LENGTH)
+    first = log.version
+    for n in range(100):
+        version = log.version
+        log.everything()
+        log.restored(version)
+        assert (log.since(first) is not None) is (n < 64)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 LOG_LENGTH = 65_536
+_N_ALIKE = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ class ChangeLog:
         self.version = 0
         self._entries: deque[PodChange | int] = deque(maxlen=length)
         self._broken_at = 0
+        self._alike: dict[int, int] = {}
 
     def pod(self, change: PodChange) -> None:
         """Note that a pod came or went."""
@@ -71,8 +73,14 @@ class ChangeLog:
         self._entries.clear()
         self._broken_at = self.version
 
+    def restored(self, version: int) -> None:
+        """Note that all is again as it was at a version: what was kept of that holds now."""
+        versions = [old for old, now in self._alike.items() if now == version]
+        self._alike = dict.fromkeys([*versions[1 - _N_ALIKE :], version], self.version)
+
     def since(self, version: int) -> Changes | None:
         """Return the changes after a version, None if they are not all known."""
+        version = self._alike.get(version, version)
         n = self.version - version
         if version < self._broken_at or n > len(self._entries):
             return None

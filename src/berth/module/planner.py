@@ -69,8 +69,9 @@ class Planner:
         self, number: int, changes: Sequence[Change], on_progress: Progress | None = None
     ) -> PlanColumns:
         """Plan a round and leave cluster and tie counter as they were."""
-        counter = self.ties.counter
+        counter, version = self.ties.counter, self.cluster.log.version
         decided = self.decide(changes, on_progress)
         plan = self.plan(number, decided)
         self.undo(decided, counter)
+        self.cluster.log.restored(version)
         return plan

@@ -27,17 +27,23 @@ from berth.scheduling.ties import TieBreaker
 def scan(board: Board, part: Classed, weight: int, n: int, ties: TieBreaker) -> int:
     """Place pods until ``n`` are placed or something is missing, looking at all positions for each."""
     state, value, slot = board.state, board.value, board.slot
+    total, before = value, b""
     while state[N_DONE] < n:
-        if state[PENDING] >= 0:
+        moved = int(state[PENDING])
+        if moved >= 0:
             status = _settle(board, part)
             if status >= 0:
                 return status
         if state[N_OPEN] == 0:
             break
-        live = np.flatnonzero(board.sizes)
+        live = board.sizes.nonzero()[0]
         scores = np.zeros(len(board.sizes), dtype=np.int64)
         scores[live] = part.table(board.classes[live])
-        total = value + (weight * scores)[slot]
+        scored = scores.tobytes()
+        if scored == before:
+            total[moved] = value[moved] + weight * scores[slot[moved]]
+        else:
+            total, before = value + (weight * scores)[slot], scored
         top = int(total.max())
         tied = (total == top).nonzero()[0]
         position = int(tied[ties.index(len(tied))])

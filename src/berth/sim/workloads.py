@@ -140,19 +140,19 @@ _OTHERS = (
     ),
     Workload(
         "round-add",
-        "a dry run of a round that adds pods of one service, undoing included",
+        "a dry run of a round that adds pods of one service, undoing included; the plan as columns",
         _BIG,
         _round("add"),
     ),
     Workload(
         "round-remove",
-        "a dry run of a round that removes pods of one service, undoing included",
+        "a dry run of a round that removes pods of one service, undoing included; the plan as columns",
         _BIG,
         _round("remove"),
     ),
     Workload(
         "removals",
-        f"one round that removes pods of {_N_SERVICES} services",
+        f"one round that removes pods of {_N_SERVICES} services; the plan as columns, undoing not included",
         Size(nodes=5_000, existing=150_000, pods=10_000),
         _removals,
     ),
