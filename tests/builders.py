@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from berth.cluster.accounting import Accounting
 from berth.cluster.cluster import Cluster
 from berth.cluster.objects import NamedObject
 from berth.objects.base import LabelSelector, ObjectMeta, OwnerReference
@@ -53,8 +54,9 @@ def a_cluster(
     pods: Iterable[Pod] = (),
     services: Iterable[Service] = (),
     objects: Iterable[NamedObject] = (),
+    accounting: Accounting | None = None,
 ) -> Cluster:
-    cluster = Cluster()
+    cluster = Cluster(accounting)
     for node in nodes:
         cluster.put_node(node)
     for item in (*services, *objects):

@@ -212,6 +212,36 @@ def test_settings_count(shop: Path, tmp_path: Path) -> None:
     assert decision["score"] == sum(scores.values()) + 2 * scores["LeastRequestedPriority"]
 
 
+def test_another_releases_arithmetic(shop: Path, tmp_path: Path) -> None:
+    settings = tmp_path / "berth.yaml"
+    settings.write_text("module: {release: '1.36'}\n")
+    args = ("--snapshot", shop, "--add", "shop/web=1", "--remove", "shop/api=1", "-o", "json")
+    run = berth("plan", "--config", settings, *args)
+    removal, addition = json.loads(run.out)["decisions"]
+    # By hand: of 4 cores and 8 Gi on n1, 600m and 512Mi stay of 1600m and 768Mi. Shares of 40 % and 9.4 % are 84 of 100
+    # even, those of 15 % and 6.3 % are 95, of which the gain counts half.
+    assert removal["scores"] == {
+        "MostRequestedPriority": (15 + 6) // 2,
+        "BalancedResourceAllocation": 50 + (50 + 95 - 84) // 2,
+        "ServicePodsOnNodePriority": 100,
+        "NodeLoadForecastPriority": 50,
+    }
+    assert removal["score"] == 240
+    # n1 then has 1100m and 768Mi in use, the new pod's included; both nodes hold one pod of the service.
+    assert addition["node"] == "n1"
+    assert addition["scores"]["LeastRequestedPriority"] == (72 + 90) // 2
+    assert addition["scores"]["SelectorSpreadPriority"] == 100
+    assert berth("plan", *args, env={"BERTH_MODULE_RELEASE": "1.36"}).out == run.out
+
+
+def test_what_another_release_has_no_more_is_refused(shop: Path, tmp_path: Path) -> None:
+    settings = tmp_path / "berth.yaml"
+    settings.write_text("module: {release: '1.36', addWeights: {EqualPriority: 1}}\n")
+    run = berth("plan", "--config", settings, "--snapshot", shop, "--add", "shop/web=1")
+    assert run.code == 2
+    assert "module.addWeights: 'EqualPriority' is not one of 1.36's: " in run.err
+
+
 def test_a_forecast_without_loads_is_pointed_out(shop: Path, tmp_path: Path) -> None:
     row = {"node": "n1", "time": NOW, "cpu": 3, "memory": "4Gi", "issued": NOW}
     run = berth(

@@ -10,6 +10,7 @@ from berth.sources.writer import cluster_objects
 from berth.store.interface import StoredObject
 from berth.store.sqlite import SqliteStore
 from tests.cli.runner import berth, process
+from tests.cli.worlds import a_shop, write_list
 
 
 def kinds(data: bytes) -> dict[str, int]:
@@ -37,6 +38,37 @@ def test_what_it_wrote_plans_alike(shop: Path, tmp_path: Path) -> None:
     berth("snapshot", "--snapshot", shop, "-o", output)
     asked = ("--add", "shop/web=3", "--remove", "shop/api=1", "-o", "json")
     assert berth("plan", "--snapshot", output, *asked).out == berth("plan", "--snapshot", shop, *asked).out
+
+
+@pytest.mark.parametrize("release", ["1.13", "1.36"])
+def test_pods_that_are_resized_plan_alike_too(release: str, tmp_path: Path) -> None:
+    world = a_shop()
+    (web,) = (item for item in world if item["metadata"]["name"] == "web-1")
+    has = {"name": "main", "resources": {"requests": {"cpu": "2", "memory": "256Mi"}}}
+    web["status"]["containerStatuses"] = [has]
+    shop, output = write_list(tmp_path / "shop.json", world), tmp_path / "out.json"
+    berth("snapshot", "--snapshot", shop, "-o", output)
+    (written,) = (
+        item for item in json.loads(output.read_bytes())["items"] if item["metadata"]["name"] == "web-1"
+    )
+    assert written["status"]["containerStatuses"] == [has]
+    plans = [
+        berth(
+            "plan",
+            "--snapshot",
+            path,
+            "--add",
+            "shop/web=9",
+            "-o",
+            "json",
+            env={"BERTH_MODULE_RELEASE": release},
+        ).out
+        for path in (shop, output)
+    ]
+    assert plans[0] == plans[1]
+    # Where the status counts, 900m are left on n1.
+    on_n1 = [decision["node"] for decision in json.loads(plans[0])["decisions"]].count("n1")
+    assert on_n1 == (4 if release == "1.13" else 1)
 
 
 def test_packed_files_are_the_same_each_time(shop: Path, tmp_path: Path) -> None:

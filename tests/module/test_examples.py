@@ -22,3 +22,14 @@ def test_keys_stand_in_the_protocols_order() -> None:
         "operation", "namespace", "service", "node", "pod", "score", "scores", "feasible", "reason",
     ]  # fmt: skip
     assert set(decision) == set(plan["decisions"][0])
+
+
+def test_a_scenario_may_ask_for_another_releases_arithmetic() -> None:
+    line, plan = EXAMPLES[0]
+    today = answer_scenario(json.dumps({**json.loads(line), "release": "1.36"}).encode())
+    assert len(today["decisions"]) == len(plan["decisions"])
+    scores = [score for decision in today["decisions"] for score in decision["scores"].values()]
+    assert max(scores) > 10
+    assert "error" in json.loads(
+        answer_line(b'{"release": "1.30", "snapshot": {}, "requests": []}', answer_scenario)
+    )

@@ -12,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from berth.cluster.accounting import Accounting
 from berth.cluster.arrays import NONE
 from berth.cluster.cluster import Cluster
+from berth.cluster.modern_accounting import ModernAccounting
 from berth.cluster.pods import PodIds
 from berth.errors import InputError
 from berth.module import removal
@@ -21,6 +23,7 @@ from berth.module.changes import WorkloadName
 from berth.module.removal import REMOVAL_PRIORITIES, Leaving, in_leaving_order, may_leave
 from berth.module.services import members
 from berth.objects.pods import Pod
+from berth.releases.module_removal import REMOVAL_1_13, REMOVAL_1_36, RemovalArithmetic
 from berth.scheduling.batch_kernels import BATCH
 from berth.scheduling.ties import TieBreaker, TieRule
 from tests.builders import (
@@ -62,13 +65,13 @@ def removed(
     ties: TieBreaker,
     workload: WorkloadName | None = None,
     weights: Mapping[str, int] = WEIGHTS,
-    maximum: int = 10,
+    arithmetic: RemovalArithmetic = REMOVAL_1_13,
 ) -> list[Removal]:
     """Remove up to ``n`` pods, as many at once as go."""
     found: list[Removal] = []
     while len(found) < n:
         its_members = members(cluster, SERVICE)
-        leaving = Leaving(cluster, SERVICE, its_members, workload, weights, maximum)
+        leaving = Leaving(cluster, SERVICE, its_members, workload, weights, arithmetic)
         departures = leaving.take(n - len(found), ties)
         if not len(departures.pods):
             break
@@ -96,7 +99,7 @@ def removed_one_by_one(
     ties: TieBreaker,
     workload: WorkloadName | None = None,
     weights: Mapping[str, int] = WEIGHTS,
-    maximum: int = 10,
+    arithmetic: RemovalArithmetic = REMOVAL_1_13,
 ) -> list[Removal]:
     """The same as the rule is written down: each removal looks at everything anew, node by node, in plain integers."""
     found: list[Removal] = []
@@ -111,7 +114,7 @@ def removed_one_by_one(
             found.append(Removal(cluster.pods.names[pod]))
         else:
             first = {row_of[pod]: pod for pod in reversed(order)}
-            scores = {row: scores_of(cluster, row, first[row], own, weights, maximum) for row in first}
+            scores = {row: scores_of(cluster, row, first[row], own, weights, arithmetic) for row in first}
             total = {
                 row: sum(weights[name] * s for name, s in of_row.items()) for row, of_row in scores.items()
             }
@@ -126,22 +129,55 @@ def removed_one_by_one(
 
 
 def scores_of(
-    cluster: Cluster, row: int, pod: int, own: PodIds, weights: Mapping[str, int], maximum: int
+    cluster: Cluster,
+    row: int,
+    pod: int,
+    own: PodIds,
+    weights: Mapping[str, int],
+    arithmetic: RemovalArithmetic,
 ) -> dict[str, int]:
-    nonzero = cluster.specs[int(cluster.pods.column("spec_id")[pod])].nonzero
-    used = [int(cluster.nonzero_milli_cpu[row]) - nonzero[0], int(cluster.nonzero_memory[row]) - nonzero[1]]
+    info, maximum = cluster.specs[int(cluster.pods.column("spec_id")[pod])], arithmetic.maximum
+    used = [
+        int(cluster.nonzero_milli_cpu[row]) - info.nonzero[0],
+        int(cluster.nonzero_memory[row]) - info.nonzero[1],
+    ]
+    asked = [int(cluster.requested.of(resource)[row]) for resource in (0, 1)]
+    left = [amount - info.held.get(resource, 0) for resource, amount in enumerate(asked)]
     offered = [int(cluster.nodes.allocatable.of(resource)[row]) for resource in (0, 1)]
-    most = [u * maximum // o if o > 0 and u <= o else 0 for u, o in zip(used, offered, strict=True)]
-    shares = [u / o if o else 1.0 for u, o in zip(used, offered, strict=True)]
-    balanced = 0 if max(shares) >= 1 else int((1 - abs(shares[0] - shares[1])) * maximum)
+    if arithmetic is REMOVAL_1_13:
+        most, balanced = most_of_1_13(used, offered), balanced_of_1_13(used, offered)
+    else:
+        most, balanced = most_of_1_36(used, offered), balanced_of_1_36(asked, left, offered)
     on_node = int((cluster.pods.node_row[own] == row).sum())
     scores = {
-        "MostRequestedPriority": sum(most) // 2,
+        "MostRequestedPriority": most,
         "BalancedResourceAllocation": balanced,
         "ServicePodsOnNodePriority": maximum * on_node // len(own),
         "NodeLoadForecastPriority": floor(maximum / 2 + maximum / 2 * float(cluster.load_delta[row])),
     }
     return {name: scores[name] for name in weights}
+
+
+def most_of_1_13(used: list[int], offered: list[int]) -> int:
+    return sum(u * 10 // o if o > 0 and u <= o else 0 for u, o in zip(used, offered, strict=True)) // 2
+
+
+def balanced_of_1_13(used: list[int], offered: list[int]) -> int:
+    shares = [u / o if o else 1.0 for u, o in zip(used, offered, strict=True)]
+    return 0 if max(shares) >= 1 else int((1 - abs(shares[0] - shares[1])) * 10)
+
+
+def most_of_1_36(used: list[int], offered: list[int]) -> int:
+    there = [min(u, o) * 100 // o for u, o in zip(used, offered, strict=True) if o]
+    return sum(there) // len(there) if there else 0
+
+
+def balanced_of_1_36(before: list[int], after: list[int], offered: list[int]) -> int:
+    def evenness(used: list[int]) -> int:
+        shares = [min(u / o, 1.0) for u, o in zip(used, offered, strict=True) if o]
+        return int((1 - (abs(shares[0] - shares[1]) / 2 if len(shares) == 2 else 0.0)) * 100.0)
+
+    return 50 + (50 + evenness(after) - evenness(before)) // 2
 
 
 # -- the order of leaving ----------------------------------------------------------------------------------------------
@@ -333,6 +369,45 @@ def test_scores_of_the_chosen_node() -> None:
     assert (made.pod, made.node, made.score, made.feasible) == ("c", "n2", 21, 2)
 
 
+def test_scores_of_the_chosen_node_by_hand_in_1_36() -> None:
+    cluster = a_cluster(
+        a_node("n1", cpu="4", memory="4Gi"),
+        a_node("n2", cpu="4", memory="4Gi"),
+        pods=[
+            web_pod("a", node="n1", cpu="1", memory="1Gi"),
+            web_pod("b", node="n1", cpu="1", memory="1Gi"),
+            web_pod("c", node="n2", cpu="1"),
+            a_pod("other", node="n2", cpu="2", memory="1Gi"),
+        ],
+        accounting=ModernAccounting(),
+    )
+    cluster.set_load_delta(np.array([-0.5, 0.7]))
+    first, *others = removed(cluster, 3, TieBreaker("name"), arithmetic=REMOVAL_1_36)
+    # n2 without c: 2 of 4 cores, 1 of 4 Gi. The shares were 75 % and 25 % (c asks for no memory): evenness 75. They are
+    # 50 % and 25 % now: 87. The change counts half: 50 + (50 + 12) / 2. Of three pods it holds one.
+    assert (first.pod, first.node, first.score, first.feasible) == ("c", "n2", 236, 2)
+    assert first.scores == {
+        "MostRequestedPriority": (50 + 25) // 2,
+        "BalancedResourceAllocation": 81,
+        "ServicePodsOnNodePriority": 33,
+        "NodeLoadForecastPriority": 85,
+    }
+    # n1 is as even after as before, also when it is empty.
+    assert [(one.pod, *one.scores.values()) for one in others] == [
+        ("a", 25, 75, 100, 25),
+        ("b", 0, 75, 100, 25),
+    ]
+
+
+def test_an_overfull_node_counts_as_full_in_1_36_and_as_empty_in_1_13() -> None:
+    pods = [web_pod(name, node="n1", cpu="3", memory="3Gi") for name in ("a", "b")]
+    cluster = a_cluster(a_node("n1", cpu="2", memory="4Gi"), pods=pods)
+    (before,) = removed(a_cluster(a_node("n1", cpu="2", memory="4Gi"), pods=pods), 1, TieBreaker())
+    (today,) = removed(cluster, 1, TieBreaker(), arithmetic=REMOVAL_1_36)
+    assert before.scores["MostRequestedPriority"] == (0 + 7) // 2
+    assert today.scores["MostRequestedPriority"] == (100 + 75) // 2
+
+
 def test_a_weight_of_no_removal_priority_is_refused() -> None:
     cluster = a_cluster(a_node("n1"), pods=[web_pod("a", node="n1")])
     with pytest.raises(InputError, match=r"module\.removeWeights: 'LeastRequestedPriority' is not one of"):
@@ -348,6 +423,7 @@ members_of_all_kinds = st.lists(
         node=st.sampled_from(["n1", "n2", "n3", "n3", "", "gone"]),
         cpu=st.sampled_from([None, "100m", "1"]),
         memory=st.sampled_from([None, "1Gi"]),
+        init=st.sampled_from([{}, {"cpu": "3"}]),
         owner=st.sampled_from([None, REPLICA_SET, DB, DB, "DaemonSet/agent"]),
         restarts=st.integers(0, 1),
         terminating=st.sampled_from([False, False, False, True]),
@@ -356,16 +432,16 @@ members_of_all_kinds = st.lists(
 )
 
 
-def a_cluster_with(given_pods: list[Pod]) -> Cluster:
-    """Pods under the names that their controllers would give them, on three nodes of two sizes."""
+def a_cluster_with(given_pods: list[Pod], accounting: Accounting | None = None) -> Cluster:
+    """Pods under the names that their controllers would give them, on three nodes of several sizes."""
     pods = []
     for i, pod in enumerate(given_pods):
         owner = pod.metadata.controller()
         name = f"db-{i}" if owner is not None and owner.kind == "StatefulSet" else f"web-{i}"
         pods.append(Pod(metadata=_named(pod, name), spec=pod.spec, status=pod.status))
     # Node order is by name, not by row.
-    nodes = [a_node("n3", cpu="2"), a_node("n1"), a_node("n2")]
-    cluster = a_cluster(*nodes, pods=pods, objects=[DEPLOYMENT, REPLICA_SET, DB])
+    nodes = [a_node("n3", cpu="2"), a_node("n1"), a_node("n2", memory="0")]
+    cluster = a_cluster(*nodes, pods=pods, objects=[DEPLOYMENT, REPLICA_SET, DB], accounting=accounting)
     cluster.set_load_delta(np.array([-0.3, 0.0, 0.3]))
     return cluster
 
@@ -389,7 +465,7 @@ tie_breakers = st.builds(
     members_of_all_kinds,
     st.sampled_from([None, WorkloadName("Deployment", "web"), WorkloadName("StatefulSet", "db")]),
     weightings,
-    st.sampled_from([10, 100]),
+    st.sampled_from([REMOVAL_1_13, REMOVAL_1_36]),
     tie_breakers,
     st.integers(1, 45),
     st.sampled_from([removal.MAX_AHEAD, 1, 6]),
@@ -399,19 +475,20 @@ def test_many_at_once_are_those_of_one_at_a_time(
     given_pods: list[Pod],
     workload: WorkloadName | None,
     weights: dict[str, int],
-    maximum: int,
+    arithmetic: RemovalArithmetic,
     ties: TieBreaker,
     n: int,
     max_ahead: int,
     is_compiled: bool,
 ) -> None:
-    cluster, twin = a_cluster_with(given_pods), a_cluster_with(given_pods)
+    accounting = ModernAccounting() if arithmetic is REMOVAL_1_36 else None
+    cluster, twin = (a_cluster_with(given_pods, accounting) for _ in range(2))
     slow_ties = copy(ties)
     kernels = BATCH.load() if is_compiled else None
     with pytest.MonkeyPatch.context() as patch, BATCH.using(kernels):
         patch.setattr(removal, "MAX_AHEAD", max_ahead)
-        found = removed(cluster, n, ties, workload, weights, maximum)
-    assert found == removed_one_by_one(twin, n, slow_ties, workload, weights, maximum)
+        found = removed(cluster, n, ties, workload, weights, arithmetic)
+    assert found == removed_one_by_one(twin, n, slow_ties, workload, weights, arithmetic)
     assert ties == slow_ties
     assert columns_of(cluster) == columns_of(twin)
 

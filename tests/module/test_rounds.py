@@ -1,6 +1,7 @@
 """Rounds: what is decided, that it can be taken back, and what it leaves when it is applied."""
 
 import copy
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from berth.cluster.accounting import Accounting
 from berth.cluster.cluster import Cluster
+from berth.config.priorities import ADD_PRIORITIES
 from berth.module.apply import Applied, ObjectKey, apply_round
 from berth.module.changes import Change, Operation, WorkloadName
 from berth.module.plan import PlannedDecision
@@ -19,7 +22,8 @@ from berth.module.removal import REMOVAL_PRIORITIES
 from berth.module.rounds import Round, Rules
 from berth.objects.base import LabelSelector, ObjectMeta
 from berth.objects.pods import PodAffinity, PodAffinityTerm
-from berth.objects.storage import StorageClass
+from berth.objects.storage import PersistentVolumeClaim, PersistentVolumeClaimSpec, StorageClass
+from berth.releases.module import MODULE_1_36, addition_profile
 from berth.scheduling.ties import TieBreaker
 from tests.builders import (
     HOST,
@@ -38,6 +42,12 @@ from tests.scheduling.worlds import PROFILE
 REMOVE = dict.fromkeys(REMOVAL_PRIORITIES, 1)
 RULES = Rules(PROFILE, REMOVE)
 PENDING = Rules(PROFILE, REMOVE, keep_pending=True)
+TODAY = Rules(
+    addition_profile(dict.fromkeys(ADD_PRIORITIES, 1), module=MODULE_1_36),
+    REMOVE,
+    MODULE_1_36.removal,
+    binding=MODULE_1_36.binding,
+)
 
 
 def a_planner(cluster: Cluster, rules: Rules = RULES, counter: int = 0) -> Planner:
@@ -46,6 +56,12 @@ def a_planner(cluster: Cluster, rules: Rules = RULES, counter: int = 0) -> Plann
 
 def a_change(operation: Operation, service: str, number: int, workload: WorkloadName | None = None) -> Change:
     return Change(f"r-{operation}-{service}", operation, "default", service, number, workload)
+
+
+def a_claim(name: str) -> PersistentVolumeClaim:
+    """A claim that waits for the first pod's node."""
+    spec = PersistentVolumeClaimSpec(storage_class_name="late", access_modes=("ReadWriteOnce",))
+    return PersistentVolumeClaim(metadata=ObjectMeta(name=name, namespace="default"), spec=spec)
 
 
 def add(service: str, number: int = 1, workload: WorkloadName | None = None) -> Change:
@@ -70,7 +86,7 @@ DB_CLASS = StorageClass(
 )
 
 
-def a_shop(n_nodes: int = 3, pods: str = "6") -> Cluster:
+def a_shop(n_nodes: int = 3, pods: str = "6", accounting: Accounting | None = None) -> Cluster:
     """Services of a Deployment, a StatefulSet with claims and one without, bare pods, a DaemonSet, and nothing."""
     web, db, queue = (
         a_deployment("web", replicas=2, cpu="500m"),
@@ -93,6 +109,7 @@ def a_shop(n_nodes: int = 3, pods: str = "6") -> Cluster:
         pods=made,
         services=[a_service(name) for name in ("web", "db", "queue", "bare", "agent", "nothing")],
         objects=[web, web_set, db, queue, DB_CLASS],
+        accounting=accounting,
     )
 
 
@@ -167,9 +184,9 @@ def test_an_absent_claim_counts_as_unbound() -> None:
     assert cluster.objects.persistent_volume_claims.all() == []
 
 
-def with_late_claims() -> Cluster:
+def with_late_claims(accounting: Accounting | None = None) -> Cluster:
     """The shop with a StatefulSet of whose claims volumes are made once a node is chosen."""
-    cluster = a_shop()
+    cluster = a_shop(accounting=accounting)
     db = cluster.objects.stateful_sets.get("default", "db")
     assert db is not None
     (claim,) = db.spec.volume_claim_templates
@@ -188,6 +205,45 @@ def test_each_stateful_pod_has_claims_of_its_own() -> None:
     assert sorted(claim.metadata.name for claim in claims.all()) == ["data-db-2", "data-db-3"]
     planner.undo(made, 0)
     assert columns_of(cluster) == before
+
+
+def test_claims_are_bound_by_the_rules_of_the_release() -> None:
+    """Two pods of a Deployment share a claim that waits: 1.36 pins the second to the first one's node, 1.13 gives up."""
+    claim = a_claim("shared")
+    for rules, accounting, second in (
+        (RULES, None, "pod has unbound immediate PersistentVolumeClaims"),
+        (TODAY, MODULE_1_36.accounting, None),
+    ):
+        cluster = a_cluster(
+            *(a_node(f"n{i}") for i in (1, 2, 3)),
+            services=[a_service("web")],
+            objects=[a_deployment("web", claims=["shared"]), DB_CLASS, claim],
+            accounting=accounting,
+        )
+        made = decided(cluster, add("web", 2), rules=rules)
+        assert [decision.reason for decision in made] == [None, second]
+        if second is None:
+            assert made[0].node == made[1].node
+            assert [decision.feasible for decision in made] == [3, 1]
+
+
+def test_what_comes_counts_as_the_release_counts_it() -> None:
+    """A sidecar asks for a core in 1.36; in 1.13 it is an init container, of which the larger counts."""
+    deployment = a_deployment("web", cpu="1", init={"cpu": "1"})
+    (sidecar,) = deployment.spec.template.spec.init_containers
+    spec = replace(
+        deployment.spec.template.spec, init_containers=(replace(sidecar, restart_policy="Always"),)
+    )
+    template = replace(deployment.spec.template, spec=spec)
+    deployment = replace(deployment, spec=replace(deployment.spec, template=template))
+    for rules, accounting, n in ((RULES, None, 4), (TODAY, MODULE_1_36.accounting, 2)):
+        cluster = a_cluster(
+            a_node("n1", cpu="4"),
+            services=[a_service("web")],
+            objects=[deployment],
+            accounting=accounting,
+        )
+        assert reasons(cluster, add("web", 5), rules=rules).count(None) == n
 
 
 def test_progress_is_told_after_each_change() -> None:
@@ -226,12 +282,17 @@ changes = st.lists(
 
 
 @settings(max_examples=80)
-@given(changes, st.booleans(), st.sampled_from([a_shop, with_late_claims]), st.integers(0, 3))
+@given(
+    changes,
+    st.sampled_from([RULES, PENDING, TODAY]),
+    st.sampled_from([a_shop, with_late_claims]),
+    st.integers(0, 3),
+)
 def test_a_dry_run_leaves_cluster_and_counter_alone(
-    asked: list[Change], keep_pending: bool, make: Callable[[], Cluster], counter: int
+    asked: list[Change], rules: Rules, make: Callable[[], Cluster], counter: int
 ) -> None:
     cluster = make()
-    planner = a_planner(cluster, PENDING if keep_pending else RULES, counter)
+    planner = a_planner(cluster, rules, counter)
     before = columns_of(cluster)
     columns = planner.dry_run(1, asked)
     plan = columns.written()
@@ -245,15 +306,28 @@ def test_a_dry_run_leaves_cluster_and_counter_alone(
 
 
 @settings(max_examples=40)
-@given(changes, changes, st.booleans())
+@given(changes, changes, st.sampled_from([RULES, PENDING, TODAY]))
 def test_a_round_after_an_applied_one_sees_its_pods(
-    first: list[Change], second: list[Change], keep_pending: bool
+    first: list[Change], second: list[Change], rules: Rules
 ) -> None:
     cluster = with_late_claims()
-    planner = a_planner(cluster, PENDING if keep_pending else RULES)
+    planner = a_planner(cluster, rules)
     apply_round(planner.decide(first), 1, now=100)
     twin = a_planner(copy.deepcopy(cluster), planner.rules, planner.ties.counter)
     assert planner.dry_run(2, second).written() == twin.dry_run(2, second).written()
+
+
+@settings(max_examples=60)
+@given(
+    changes, st.sampled_from([with_late_claims, lambda accounting: a_shop(5, "9", accounting)]), st.booleans()
+)
+def test_many_asked_for_at_once_are_decided_as_one_at_a_time(
+    asked: list[Change], make: Callable[[Accounting | None], Cluster], is_today: bool
+) -> None:
+    rules, accounting = (TODAY, MODULE_1_36.accounting) if is_today else (RULES, None)
+    single = [dataclasses.replace(change, number=1) for change in asked for _ in range(change.number)]
+    made, one_by_one = (decided(make(accounting), *changes, rules=rules) for changes in (asked, single))
+    assert made == one_by_one
 
 
 def test_dry_runs_take_no_more_room_with_each() -> None:

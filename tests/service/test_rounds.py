@@ -9,9 +9,11 @@ import pytest
 
 from berth.cluster.cluster import Cluster
 from berth.service.embedded import EmbeddedCluster
+from berth.service.origin import recorded
 from berth.service.results import changes_of
 from berth.sources.writer import Row, cluster_objects, load_objects
 from berth.store.interface import Entry, OpenRound
+from tests.cli import worlds as snapshots
 from tests.service.worlds import (
     NOON,
     Client,
@@ -196,6 +198,31 @@ def test_the_stored_state_is_the_cluster(client: Client) -> None:
         client.settle(*changes)
         held = load_objects(client.service.store.objects())
         assert contents(held) == contents(client.service.embedded.cluster)
+
+
+@pytest.mark.parametrize(("release", "milli_cpu", "maximum"), [("1.13", 1600, 10), ("1.36", 3100, 100)])
+def test_pods_count_as_the_release_counts_them_after_a_restart_too(
+    release: str, milli_cpu: int, maximum: int, tmp_path: Path
+) -> None:
+    world = snapshots.a_shop()
+    (web,) = (item for item in world if item["metadata"]["name"] == "web-1")
+    # It asks for half a core and still has two: it is being resized.
+    has = {"requests": {"cpu": "2", "memory": "256Mi"}}
+    web["status"]["containerStatuses"] = [
+        {"name": "main", "resources": has, "allocatedResources": has["requests"]}
+    ]
+    path = snapshots.write_list(tmp_path / "shop.json", world)
+    settings = settings_with(module__release=release, snapshot__paths=(path,))
+    added = {"n1": 0, "n2": 0}
+    for number in (1, 2):
+        with serving(tmp_path, origin=recorded(settings), settings=settings) as client:
+            cluster = client.service.embedded.cluster
+            row = cluster.nodes.names.index("n1")
+            assert int(cluster.requested.of(0)[row]) == milli_cpu + 500 * added["n1"]
+            (decision,) = client.settle(adding("1"))["decisions"]
+            added[decision["node"]] += 1
+            (planned,) = client.get(f"/rounds/{number}").json()["plan"]["decisions"]
+            assert planned["scores"]["TaintTolerationPriority"] == maximum
 
 
 @pytest.mark.parametrize("planned", [False, True])

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from berth.cluster.cluster import Cluster
+from berth.cluster.modern_accounting import ModernAccounting
 from berth.sources.checks import SnapshotError
 from berth.sources.snapshot import load_snapshot
 from berth.sources.writer import cluster_objects, load_objects, pod_object, write_snapshot
@@ -138,6 +139,40 @@ def test_rows_of_a_database_load_as_an_equal_one(cluster: Cluster) -> None:
         ("Pod", "default", "web-3"),
     ]
     equal(cluster, load_objects(rows))
+
+
+RESIZED = """
+apiVersion: v1
+kind: Pod
+metadata: {name: web-1, namespace: shop}
+spec:
+  nodeName: n1
+  containers: [{name: c, resources: {requests: {cpu: 100m}}}, {name: d}]
+  initContainers: [{name: i, restartPolicy: Always, resources: {requests: {cpu: 100m}}}]
+  resources: {requests: {memory: 1Gi}}
+status:
+  phase: Running
+  conditions: [{type: Ready, status: "True"}, {type: PodResizePending, status: "True", reason: Infeasible}]
+  containerStatuses:
+  - {name: c, restartCount: 2, resources: {requests: {cpu: 300m}}, allocatedResources: {cpu: 500m}}
+  - {name: d, restartCount: 1}
+  initContainerStatuses: [{name: i, resources: {requests: {cpu: 700m}}}]
+  resources: {requests: {memory: 2Gi}}
+  allocatedResources: {memory: 3Gi}
+"""
+
+
+def test_what_the_status_says_of_resources_is_kept_where_the_release_reads_it(tmp_path: Path) -> None:
+    (tmp_path / "cluster.yaml").write_text("\n---\n".join((RESIZED, NODE)))
+    cluster = load_snapshot([tmp_path / "cluster.yaml"], Cluster(ModernAccounting())).cluster
+    assert cluster.requested.of(0).tolist() == [500 + 700]
+    assert cluster.requested.of(1).tolist() == [3 << 30]
+    rows = list(cluster_objects(cluster))
+    equal(cluster, load_objects(rows, Cluster(ModernAccounting())))
+    pod = msgspec.json.decode(rows[-1][3])
+    assert "resizing" not in pod["spec"]
+    assert [status["name"] for status in pod["status"]["initContainerStatuses"]] == ["i"]
+    assert load_objects(rows).requested.of(0).tolist() == [100]
 
 
 def test_pods_that_are_only_planned_are_left_out(cluster: Cluster) -> None:

@@ -11,8 +11,8 @@ from berth.config import Settings
 from berth.module.forecast import ForecastLimits
 from berth.module.loads import ServiceName
 from berth.module.profile import ServiceProfile
-from berth.service.assembly import LoadFeed
-from berth.service.origin import demo
+from berth.service.assembly import LoadFeed, empty_cluster
+from berth.service.origin import demo, load_demo
 from berth.sources.forecasts import RecordedForecasts, RecordedLoads, read_forecasts, read_loads
 from berth.sources.profiles import read_profiles
 from berth.sources.snapshot import load_snapshot
@@ -29,7 +29,7 @@ class Inputs:
 
 def read_inputs(settings: Settings, mistakes: Mistakes) -> Inputs:
     """Read all that the settings name; where they name no snapshot, the demo has what they don't name."""
-    cluster = mistakes.attempt(read_cluster, settings) or Cluster()
+    cluster = mistakes.attempt(read_cluster, settings, empty_cluster(settings)) or Cluster()
     paths = (settings.forecast.file, settings.load.file, settings.profiles.file)
     forecasts = mistakes.attempt(_recorded_forecasts, paths[0]) if paths[0] else None
     loads = mistakes.attempt(_recorded_loads, paths[1]) if paths[1] else None
@@ -46,8 +46,8 @@ def read_inputs(settings: Settings, mistakes: Mistakes) -> Inputs:
     return Inputs(cluster, feed, shipped.profiles if profiles is None else profiles)
 
 
-def read_cluster(settings: Settings) -> Cluster:
-    """Load the snapshot, and tell what it holds on standard error; the demo, if none is named.
+def read_cluster(settings: Settings, cluster: Cluster) -> Cluster:
+    """Load the snapshot into an empty cluster, and tell what it holds on standard error; the demo, if none is named.
 
     Raises
     ------
@@ -56,10 +56,10 @@ def read_cluster(settings: Settings) -> Cluster:
     """
     if not settings.snapshot.paths:
         note("no snapshot is named: this is the demo cluster")
-        return demo(Settings()).load()
+        return load_demo(cluster)
     with progress("Loading the snapshot", bytes_=True) as on_progress:
         loaded = load_snapshot(
-            settings.snapshot.paths, lenient=settings.snapshot.lenient, on_progress=on_progress
+            settings.snapshot.paths, cluster, lenient=settings.snapshot.lenient, on_progress=on_progress
         )
     for line in loaded.lines():
         note(line)

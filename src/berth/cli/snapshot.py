@@ -47,8 +47,16 @@ def snapshot(
     else:
         from berth.cli.inputs import read_cluster
 
-        cluster = read_cluster(settings)
+        cluster = read_cluster(settings, _keeping_cluster())
     write(cluster, output)
+
+
+def _keeping_cluster() -> "Cluster":
+    """Return an empty cluster that keeps what pods' status says of resources: 1.36 is the release that reads it."""
+    from berth.cluster.cluster import Cluster
+    from berth.releases.modern import RELEASE_1_36
+
+    return Cluster(RELEASE_1_36.accounting)
 
 
 def read_store(path: Path) -> "Cluster":
@@ -70,7 +78,7 @@ def read_store(path: Path) -> "Cluster":
         if description is None:
             raise BerthError(f"--store: {path} holds no cluster yet; berth serve fills it at its first start")
         typer.echo(f"the store holds {description}", err=True)
-        return load_objects(store.objects())
+        return load_objects(store.objects(), _keeping_cluster())
 
 
 def write(cluster: "Cluster", output: Path) -> None:

@@ -119,7 +119,9 @@ class _Group(BaseModel):
 class ModuleSettings(_Group):
     """How pods are added and removed."""
 
-    release: Release = Field(default="1.13", description="The Kubernetes release whose arithmetic holds")
+    release: Release = Field(
+        default="1.13", description="The Kubernetes release whose arithmetic holds: 1.13 or 1.36"
+    )
     add_weights: AddWeights = Field(
         default=dict.fromkeys(ADD_PRIORITIES, DEFAULT_WEIGHT),
         description="Weight of this priority for additions",

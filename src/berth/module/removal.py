@@ -18,8 +18,8 @@ from berth.module.services import WORKLOAD_KINDS, Members, controlled_by, contro
 from berth.module.templates import highest_ordinal
 from berth.objects.workloads import Service
 from berth.plugins.node_load_forecast import load_forecast_score
-from berth.plugins.resource_allocation import balanced_allocation, most_requested
 from berth.plugins.service_pods_on_node import PodsOnNode
+from berth.releases.module_removal import CpuAndMemory, RemovalArithmetic, Usage
 from berth.scheduling.board import CLOSED, MISSING, N_DONE, Board, Layout, NoClasses, new_board
 from berth.scheduling.placements import Placements
 from berth.scheduling.running import MAX_TOTAL, placed_before, run_board
@@ -65,8 +65,8 @@ class Leaving:
         If given, only its pods may leave.
     weights : dict of priority name to int
         Out of `REMOVAL_PRIORITIES`.
-    maximum : int
-        The highest score of a priority.
+    arithmetic : RemovalArithmetic
+        Of the release.
     """
 
     def __init__(
@@ -76,11 +76,11 @@ class Leaving:
         its_members: Members,
         workload: WorkloadName | None,
         weights: Mapping[str, int],
-        maximum: int,
+        arithmetic: RemovalArithmetic,
     ) -> None:
         self._cluster = cluster
         self._weights = weights
-        self._maximum = maximum
+        self._arithmetic = arithmetic
         own = its_members.own
         self._n_own = len(own)
         node_row, rank = cluster.pods.node_row, cluster.nodes.rank
@@ -116,7 +116,7 @@ class Leaving:
         total = np.zeros(len(self._order), dtype=np.int64)
         for name, column in scores.items():
             total += self._weights[name] * column
-        if sum(self._weights.values()) * self._maximum >= MAX_TOTAL:
+        if sum(self._weights.values()) * self._arithmetic.maximum >= MAX_TOTAL:
             n = 1  # and in 64 bits
         else:
             total = total.astype(np.int32)
@@ -141,44 +141,62 @@ class Leaving:
 
     def _scores(self) -> dict[str, IntColumn]:
         """Score each pod's node as if the pod and those before it on the node had left; `ON_NODE` aside (int64[n])."""
-        cluster = self._cluster
-        rows = np.repeat(self._nodes, self._n_leaving)
-        allocatable, held = cluster.nodes.allocatable, cluster.specs.nonzero()
-        usage = (
-            self._left(cluster.nonzero_milli_cpu[rows], held[0]),
-            allocatable.of(_CPU_ID)[rows],
-            self._left(cluster.nonzero_memory[rows], held[1]),
-            allocatable.of(_MEMORY_ID)[rows],
-        )
+        arithmetic, maximum = self._arithmetic, self._arithmetic.maximum
+        counted = self._usage(counts_silent=True)
         scores: dict[str, IntColumn] = {}
         for name in self._weights:
             match name:
                 case "MostRequestedPriority":
-                    scores[name] = most_requested(*usage, self._maximum)
+                    scores[name] = arithmetic.most_requested(counted, maximum)
                 case "BalancedResourceAllocation":
-                    scores[name] = balanced_allocation(*usage, self._maximum)
+                    usage = counted if arithmetic.balances_silent else self._usage(counts_silent=False)
+                    scores[name] = arithmetic.balanced(usage, maximum)
                 case "NodeLoadForecastPriority":
-                    delta = cluster.load_delta[rows]
-                    scores[name] = load_forecast_score(delta, self._maximum, removing=True)
+                    delta = np.repeat(self._cluster.load_delta[self._nodes], self._n_leaving)
+                    scores[name] = load_forecast_score(delta, maximum, removing=True)
                 case _ if name != ON_NODE:
                     expected = f"one of {', '.join(REMOVAL_PRIORITIES)}"
                     raise InputError("module.removeWeights", name, expected)
         return scores
 
-    def _left(self, requested: IntColumn, held: IntColumn) -> IntColumn:
-        """Take off what each pod's node holds (one entry a pod) what the pod and those before it there hold (by spec)."""
+    def _usage(self, *, counts_silent: bool) -> Usage:
+        """Return the usage of each pod's node around its leaving, when those before it there have left.
+
+        Parameters
+        ----------
+        counts_silent : bool
+            Whether defaults for silent containers count.
+        """
+        cluster = self._cluster
+        allocatable = cluster.nodes.allocatable
+        if counts_silent:
+            requested = cluster.nonzero_milli_cpu, cluster.nonzero_memory
+            held = cluster.specs.nonzero()
+        else:
+            requested = cluster.requested.of(_CPU_ID), cluster.requested.of(_MEMORY_ID)
+            of_spec, none = cluster.specs.held(), np.zeros(len(cluster.specs), dtype=np.int64)
+            held = of_spec.get(_CPU_ID, none), of_spec.get(_MEMORY_ID, none)
+        (cpu, cpu_left), (memory, memory_left) = map(self._around, requested, held)
+        offered = (
+            np.repeat(allocatable.of(resource)[self._nodes], self._n_leaving)
+            for resource in (_CPU_ID, _MEMORY_ID)
+        )
+        return Usage(CpuAndMemory(cpu, memory), CpuAndMemory(cpu_left, memory_left), CpuAndMemory(*offered))
+
+    def _around(self, requested: IntColumn, held: IntColumn) -> tuple[IntColumn, IntColumn]:
+        """Return what is requested of each pod's node (by row) before and after the pod leaves (``held`` by spec)."""
         amounts = held[self._cluster.pods.column("spec_id")[self._order]]
         gone = np.cumsum(amounts)
         on_others = (gone - amounts)[self._first]
-        left: IntColumn = requested - gone + np.repeat(on_others, self._n_leaving)
-        return left
+        left: IntColumn = np.repeat(requested[self._nodes] + on_others, self._n_leaving) - gone
+        return left + amounts, left
 
     def _part(self) -> tuple[Classed, int]:
         """Return what moves from one removal to the next on all nodes, and what it weighs."""
         if ON_NODE not in self._weights:
             return NoClasses(np.zeros(len(self._nodes), dtype=np.int64)), 0
         in_all = np.array([self._n_own], dtype=np.int64)
-        return PodsOnNode(self._n_on_node.copy(), in_all, self._maximum), self._weights[ON_NODE]
+        return PodsOnNode(self._n_on_node.copy(), in_all, self._arithmetic.maximum), self._weights[ON_NODE]
 
     def _ahead(self, total: NDArray[T], n: int) -> NDArray[T]:
         """Return the totals of each node after so many pods have left it (levels of a `Board`)."""

@@ -23,6 +23,7 @@ from berth.objects.storage import PersistentVolume, PersistentVolumeClaim
 from berth.objects.workloads import StatefulSet
 from berth.plugins.volume_binding import BindingRules
 from berth.plugins.volume_binding.bindings import bindings
+from berth.releases.module_removal import REMOVAL_1_13, RemovalArithmetic
 from berth.scheduling.batch import place_columns
 from berth.scheduling.evaluations import Evaluations
 from berth.scheduling.ties import TieBreaker
@@ -43,8 +44,8 @@ class Rules:
         Filters and weighted scores of additions.
     remove_weights : dict of priority name to int
         Of removals.
-    maximum : int
-        The highest score of a priority: 10, or 100.
+    removal : RemovalArithmetic
+        By what the nodes that lose a pod are scored.
     keep_pending : bool
         Whether a pod for which there is no node is made all the same, and stays pending.
     binding : BindingRules
@@ -53,7 +54,7 @@ class Rules:
 
     addition: Profile
     remove_weights: Mapping[str, int]
-    maximum: int = 10
+    removal: RemovalArithmetic = REMOVAL_1_13
     keep_pending: bool = False
     binding: BindingRules = field(default_factory=BindingRules)
 
@@ -144,7 +145,7 @@ class Round:
                 its_members,
                 change.workload,
                 self.rules.remove_weights,
-                self.rules.maximum,
+                self.rules.removal,
             )
             departures = leaving.take(left, self.ties)
             n = len(departures.pods)

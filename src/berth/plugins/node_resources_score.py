@@ -4,7 +4,7 @@ Source: 1.36, ``plugins/noderesources``: ``resource_allocation.go``, ``least_all
 ``requested_to_capacity_ratio.go``, ``balanced_allocation.go``.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -110,30 +110,16 @@ class ResourcesScore(ScorePlugin[Usage]):
 
     def score(self, state: Usage, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
         cluster = state.cluster
-        total = np.zeros(cluster.nodes.n_rows, dtype=np.int64)[rows]
-        common, weights = 0, np.zeros_like(total)
-        for resource_id, asked, held, weight in state.resources:
-            allocatable = cluster.nodes.allocatable.of(resource_id)[rows]
-            requested = _nonzero(cluster, resource_id)[rows] + (placed * held + asked)
-            score = self.kernel(requested, allocatable, self.maximum)
-            if not self.ratio and allocatable.all():
-                total += score * weight
-                common += weight
-                continue
-            counts = allocatable != 0
-            if self.ratio:
-                counts &= score > 0
-            total += np.where(counts, score * weight, 0)
-            weights += np.where(counts, weight, 0)
-        if common and not weights.any():
-            return total // common
-        weights += common
-        known = weights > 0
-        if self.ratio:
-            total, weights = 2 * total + weights, 2 * weights
-        mean = np.zeros_like(total)
-        np.floor_divide(total, weights, out=mean, where=known)
-        return mean
+        used = (
+            (
+                _nonzero(cluster, resource_id)[rows] + (placed * held + asked),
+                cluster.nodes.allocatable.of(resource_id)[rows],
+                weight,
+            )
+            for resource_id, asked, held, weight in state.resources
+        )
+        n = len(cluster.nodes.alive[rows])
+        return weighted_mean(self.kernel, used, n, self.maximum, ratio=self.ratio)
 
     def batch(self, state: Usage, feasible: NDArray[np.bool_]) -> BatchKind:
         return BatchKind.LOCAL
@@ -147,6 +133,47 @@ class ResourcesScore(ScorePlugin[Usage]):
             for resource_id, asked, _, weight in state.resources
         )
         return Rule(kind, tuple(terms), self.maximum)
+
+
+def weighted_mean(
+    kernel: Kernel,
+    used: Iterable[tuple[IntColumn, IntColumn, int]],
+    n: int,
+    maximum: int,
+    *,
+    ratio: bool = False,
+) -> IntColumn:
+    """Average the scores of resources, of those that the node has, in integers.
+
+    Parameters
+    ----------
+    used : iterable of (requested, allocatable, weight)
+        Of each resource, int64[n] and int64[n].
+    ratio : bool
+        As `ResourcesScore` says.
+    """
+    total = np.zeros(n, dtype=np.int64)
+    common, weights = 0, np.zeros_like(total)
+    for requested, allocatable, weight in used:
+        score = kernel(requested, allocatable, maximum)
+        if not ratio and allocatable.all():
+            total += score * weight
+            common += weight
+            continue
+        counts = allocatable != 0
+        if ratio:
+            counts &= score > 0
+        total += np.where(counts, score * weight, 0)
+        weights += np.where(counts, weight, 0)
+    if common and not weights.any():
+        return total // common
+    weights += common
+    known = weights > 0
+    if ratio:
+        total, weights = 2 * total + weights, 2 * weights
+    mean = np.zeros_like(total)
+    np.floor_divide(total, weights, out=mean, where=known)
+    return mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +201,7 @@ class BalancedAllocation(ScorePlugin[Usage]):
             allocatable.append(cluster.nodes.allocatable.of(resource_id)[rows])
             before.append(cluster.requested.of(resource_id)[rows] + placed * held)
             after.append(before[-1] + asked)
-        half = self.maximum // 2
-        gain = evenness(after, allocatable, self.maximum) - evenness(before, allocatable, self.maximum)
-        return half + (half + gain) // 2
+        return evenness_gained(before, after, allocatable, self.maximum)
 
     def batch(self, state: Usage, feasible: NDArray[np.bool_]) -> BatchKind:
         return BatchKind.LOCAL
@@ -186,6 +211,20 @@ class BalancedAllocation(ScorePlugin[Usage]):
             return None
         terms = tuple(Term(resource_id, asked) for resource_id, asked, _, _ in state.resources)
         return Rule(RuleKind.BALANCED_GAIN, terms, self.maximum)
+
+
+def evenness_gained(
+    before: Sequence[IntColumn], after: Sequence[IntColumn], allocatable: Sequence[IntColumn], maximum: int
+) -> IntColumn:
+    """Score how much more even a change makes the used shares of resources, half the maximum (less) to all of it (more).
+
+    Parameters
+    ----------
+    before, after, allocatable : one int64[n] a resource
+    """
+    half = maximum // 2
+    gain = evenness(after, allocatable, maximum) - evenness(before, allocatable, maximum)
+    return half + (half + gain) // 2
 
 
 def evenness(requested: Sequence[IntColumn], allocatable: Sequence[IntColumn], maximum: int) -> IntColumn:

@@ -10,7 +10,6 @@ from berth.cluster.accounting import BASE_RESOURCES, CPU, MEMORY
 from berth.cluster.arrays import NONE
 from berth.cluster.cluster import Cluster
 from berth.config.settings import Settings
-from berth.errors import BerthError
 from berth.module.forecast import (
     ForecastLimits,
     ForecastNodes,
@@ -24,31 +23,35 @@ from berth.module.planner import Planner
 from berth.module.profile import ServiceProfile
 from berth.module.rounds import Rules
 from berth.module.services import members
-from berth.releases.module import MAXIMUM, addition_profile
+from berth.releases.module import MODULE_RELEASES, addition_profile
 from berth.scheduling.ties import TieBreaker
 from berth.sources.forecasts import ForecastSource, LoadSource
 
 _CPU_ID, _MEMORY_ID = BASE_RESOURCES.index(CPU), BASE_RESOURCES.index(MEMORY)
 
 
+def empty_cluster(settings: Settings) -> Cluster:
+    """Return a cluster that counts pods as the module's release does."""
+    return Cluster(MODULE_RELEASES[settings.module.release].accounting)
+
+
 def make_planner(
     cluster: Cluster, settings: Settings, profiles: Mapping[ServiceName, ServiceProfile], counter: int = 0
 ) -> Planner:
-    """Make a planner as the settings want it.
+    """Make a planner as the settings want it, on a cluster that was begun as `empty_cluster`.
 
     Raises
     ------
-    BerthError
-        The settings ask for what there is not (yet).
+    InputError
+        The release has no such priority.
     """
-    module = settings.module
-    if module.release != "1.13":
-        raise BerthError(f"module.release: {module.release!r} is not available on a snapshot yet; 1.13 is")
+    module, release = settings.module, MODULE_RELEASES[settings.module.release]
     rules = Rules(
-        addition=addition_profile(module.add_weights, module.hard_pod_affinity_weight),
+        addition=addition_profile(module.add_weights, module.hard_pod_affinity_weight, release),
         remove_weights=module.remove_weights,
-        maximum=MAXIMUM,
+        removal=release.removal,
         keep_pending=module.on_unschedulable == "pending",
+        binding=release.binding,
     )
     return Planner(cluster, rules, TieBreaker(module.ties, module.seed, counter), profiles)
 

@@ -18,7 +18,7 @@ from berth.module.changes import Change
 from berth.module.plan import Plan
 from berth.module.planner import Planner
 from berth.module.services import ServiceError, resolve_workload
-from berth.service.assembly import make_planner
+from berth.service.assembly import empty_cluster, make_planner
 from berth.service.nodes import ClusterView, view_of
 from berth.service.origin import Clock, Origin
 from berth.service.results import changes_of, failed_result, result_of
@@ -105,7 +105,7 @@ class EmbeddedCluster:
     def reload(self) -> None:
         """Load the cluster anew from the store: as the last finished round left it."""
         self._spoilt = True
-        self._take(load_objects(self._store.objects()))
+        self._take(load_objects(self._store.objects(), empty_cluster(self._settings)))
         self._spoilt = False
 
     def _take(self, cluster: Cluster) -> None:

@@ -12,7 +12,7 @@ from berth.config.settings import Settings
 from berth.module.forecast import ForecastLimits
 from berth.module.loads import ForecastTable, LoadTable, Sample, ServiceName, time_us
 from berth.module.profile import ServiceProfile
-from berth.service.assembly import LoadFeed
+from berth.service.assembly import LoadFeed, empty_cluster
 from berth.sim.demo import FORECAST_AHEAD, FORECAST_STEP, Wave, last_step, waves
 from berth.sources.forecasts import RecordedForecasts, RecordedLoads, read_forecasts, read_loads
 from berth.sources.profiles import read_profiles
@@ -53,7 +53,7 @@ def recorded(settings: Settings) -> Origin:
     paths = [path.resolve() for path in settings.snapshot.paths]
     return Origin(
         description=f"the snapshot {', '.join(map(str, paths))}",
-        load=lambda: _load_files(paths, settings.snapshot.lenient),
+        load=lambda: _load_files(paths, empty_cluster(settings), settings.snapshot.lenient),
         feed=_named_feed(settings),
         profiles=read_profiles(settings.profiles.file) if settings.profiles.file else {},
     )
@@ -75,7 +75,7 @@ def demo(settings: Settings) -> Origin:
         profiles = read_profiles(settings.profiles.file or path)
     return Origin(
         description="the demo cluster",
-        load=_load_demo,
+        load=lambda: load_demo(empty_cluster(settings)),
         feed=feed,
         profiles=profiles,
     )
@@ -114,13 +114,14 @@ def _named_feed(settings: Settings) -> LoadFeed:
     )
 
 
-def _load_demo() -> Cluster:
+def load_demo(cluster: Cluster) -> Cluster:
+    """Put the demo's objects into an empty cluster and return it."""
     with as_file(files("berth") / "demo" / "cluster.json.gz") as path:
-        return load_snapshot([path]).cluster
+        return load_snapshot([path], cluster).cluster
 
 
-def _load_files(paths: list[Path], lenient: bool) -> Cluster:
-    loaded = load_snapshot(paths, lenient=lenient)
+def _load_files(paths: list[Path], cluster: Cluster, lenient: bool) -> Cluster:
+    loaded = load_snapshot(paths, cluster, lenient=lenient)
     for line in loaded.lines():
         log.info("%s", line)
     return loaded.cluster

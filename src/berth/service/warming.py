@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from berth.config.settings import Settings
-from berth.releases.module import addition_profile
+from berth.releases.module import MODULE_RELEASES, addition_profile
 from berth.scheduling.compiled import Group
 from berth.scheduling.warming import Exercise, exercises
 
@@ -16,7 +16,8 @@ log = logging.getLogger(__name__)
 def warm_up(settings: Settings) -> threading.Thread:
     """Load and compile all loops in a thread; until it is through with one, its twin in Python runs."""
     module = settings.module
-    profile = addition_profile(module.add_weights, module.hard_pod_affinity_weight)
+    release = MODULE_RELEASES[module.release]
+    profile = addition_profile(module.add_weights, module.hard_pod_affinity_weight, release)
     thread = threading.Thread(target=_warm_up, args=(exercises(profile),), name="warm-up", daemon=True)
     thread.start()
     return thread

@@ -4,10 +4,11 @@ What a scenario says is all there is: no settings, no clock, nothing is kept fro
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
+from berth.cluster.accounting import Accounting
 from berth.cluster.cluster import Cluster
 from berth.cluster.objects import CLUSTER_SCOPED, NamedObject
 from berth.config.mistakes import known_name
@@ -32,7 +33,7 @@ from berth.objects.workloads import (
     Service,
     StatefulSet,
 )
-from berth.releases.module import MAXIMUM, addition_profile
+from berth.releases.module import MODULE_RELEASES, ModuleRelease, addition_profile
 from berth.scheduling.ties import TieBreaker, TieRule
 from berth.sources.mistakes import Mistakes
 from berth.sources.profiles import profiles_of
@@ -82,6 +83,8 @@ class Scenario(msgspec.Struct):
         By the numbers ``1`` to ``5`` that the priorities share.
     forecast : dict of node name to float, optional
         How much of each node's allocatable its load is about to gain.
+    release : str
+        Whose arithmetic holds.
     """
 
     snapshot: ScenarioCluster
@@ -91,6 +94,7 @@ class Scenario(msgspec.Struct):
     weights: dict[str, int] = {}
     forecast: dict[str, float] = {}
     profiles: list[dict[str, Any]] = []
+    release: Literal["1.13", "1.36"] = "1.13"
 
 
 def answer_scenario(line: bytes) -> dict[str, Any]:
@@ -105,12 +109,13 @@ def answer_scenario(line: bytes) -> dict[str, Any]:
     """
     scenario = decode(line, Scenario)
     mistakes: list[str] = []
-    rules = _rules(scenario.weights, mistakes)
+    release = MODULE_RELEASES[scenario.release]
+    rules = _rules(release, scenario.weights, mistakes)
     profiles = _profiles(scenario.profiles, mistakes)
     changes = _changes(scenario.requests, mistakes)
     if mistakes:
         raise BerthError("; ".join(mistakes))
-    cluster = cluster_of(scenario.snapshot)
+    cluster = cluster_of(scenario.snapshot, release.accounting)
     for index, change in enumerate(changes):
         try:
             check_change(cluster, change)
@@ -128,7 +133,7 @@ def answer_scenario(line: bytes) -> dict[str, Any]:
     return {"id": scenario.id, "decisions": rows}
 
 
-def cluster_of(snapshot: ScenarioCluster) -> Cluster:
+def cluster_of(snapshot: ScenarioCluster, accounting: Accounting) -> Cluster:
     """Put a scenario's objects into a cluster.
 
     Raises
@@ -136,7 +141,7 @@ def cluster_of(snapshot: ScenarioCluster) -> Cluster:
     BerthError
         With all objects that it can't hold.
     """
-    cluster, mistakes = Cluster(), []
+    cluster, mistakes = Cluster(accounting), []
     for node in snapshot.nodes:
         try:
             cluster.put_node(node)
@@ -161,14 +166,15 @@ def _in_namespace(item: NamedObject) -> NamedObject:
     return msgspec.structs.replace(item, metadata=meta)
 
 
-def _rules(weights: Mapping[str, int], mistakes: list[str]) -> Rules:
+def _rules(release: ModuleRelease, weights: Mapping[str, int], mistakes: list[str]) -> Rules:
     for number, weight in weights.items():
         if number not in ADD_WEIGHT_GROUPS:
             mistakes.append(f"weights.{number}: expected {known_name(number, ADD_WEIGHT_GROUPS, 'number')}")
         if not 0 <= weight <= _LARGEST_WEIGHT:
             mistakes.append(f"weights.{number}: {weight} is not a whole number from 0 to {_LARGEST_WEIGHT}")
     add, remove = weights_of_groups(dict(weights))
-    return Rules(addition_profile(add), remove, MAXIMUM)
+    addition = addition_profile(add, module=release)
+    return Rules(addition, remove, removal=release.removal, binding=release.binding)
 
 
 def _profiles(rows: list[dict[str, Any]], mistakes: list[str]) -> dict[ServiceName, ServiceProfile]:

@@ -9,6 +9,7 @@ import msgspec
 from berth.cluster.cluster import Cluster
 from berth.cluster.objects import NamedObject
 from berth.cluster.pods import PHASES, PodValues
+from berth.objects.pods import PodSpec
 from berth.sources.checks import SnapshotError
 from berth.sources.intake import Intake
 from berth.sources.json_stream import Found
@@ -113,10 +114,17 @@ class _PodWriter:
                 "apiVersion": "v1",
                 "kind": "Pod",
                 "metadata": self._metadata(values),
-                "spec": msgspec.Raw(_with_node_name(cluster.specs.key(values.spec_id), node_name)),
-                "status": _status(values),
+                "spec": msgspec.Raw(_with_node_name(self._spec(values.spec_id), node_name)),
+                "status": _status(values, cluster.specs[values.spec_id].spec),
             }
         )
+
+    def _spec(self, spec_id: int) -> bytes:
+        """Return a spec as JSON, without what is the status's."""
+        spec = self._cluster.specs[spec_id].spec
+        if spec.resizing is None:
+            return self._cluster.specs.key(spec_id)
+        return _encoder.encode(msgspec.structs.replace(spec, resizing=None))
 
     def _metadata(self, values: PodValues) -> dict[str, Any]:
         cluster = self._cluster
@@ -149,17 +157,36 @@ class _PodWriter:
         return self._all_labels[labels_id]
 
 
-def _status(values: PodValues) -> dict[str, Any]:
-    status: dict[str, Any] = {}
+def _status(values: PodValues, spec: PodSpec) -> dict[str, Any]:
+    status = _resources(spec)
     if phase := PHASES[values.phase]:
         status["phase"] = phase
     if values.ready or values.ready_since:
         ready: dict[str, str] = {"type": "Ready", "status": "True" if values.ready else "False"}
         if values.ready_since:
             ready["lastTransitionTime"] = _time(values.ready_since)
-        status["conditions"] = [ready]
+        status.setdefault("conditions", []).append(ready)
     if values.restarts:
-        status["containerStatuses"] = [{"restartCount": values.restarts}]
+        status.setdefault("containerStatuses", []).append({"restartCount": values.restarts})
+    return status
+
+
+def _resources(spec: PodSpec) -> dict[str, Any]:
+    """Return what the status says of resources, where the cluster keeps it with the spec."""
+    resizing = spec.resizing
+    if resizing is None:
+        return {}
+    initial = {container.name for container in spec.init_containers}
+    status: dict[str, Any] = {
+        "containerStatuses": [c for c in resizing.containers if c.name not in initial],
+        "initContainerStatuses": [c for c in resizing.containers if c.name in initial],
+        "resources": resizing.resources,
+        "allocatedResources": resizing.allocated_resources,
+    }
+    status = {key: value for key, value in status.items() if value}
+    if resizing.infeasible:
+        pending = {"type": "PodResizePending", "status": "True", "reason": "Infeasible"}
+        status["conditions"] = [pending]
     return status
 
 
