@@ -42,7 +42,19 @@ class PodValues:
     deletion_cost: int = 0
     restarts: int = 0
 
+    @property
+    def is_finished(self) -> bool:
+        """Whether it has run to its end: it holds nothing any more."""
+        return self.phase in (SUCCEEDED, FAILED)
 
+    def counts_as(self, other: "PodValues") -> bool:
+        """Tell whether two pods of one name are the same to all that counts pods: only how they fare may differ."""
+        return all(getattr(self, name) == getattr(other, name) for name in _COUNTED)
+
+
+_COUNTED = (
+    "uid", "namespace_id", "spec_id", "labels_id", "owner_id", "node_name_id", "terminating", "is_finished",
+)  # fmt: skip
 _COLUMNS: dict[str, tuple[type[np.generic], int]] = {
     "namespace_id": (np.int32, NONE),
     "spec_id": (np.int32, NONE),
@@ -154,8 +166,7 @@ class PodTable:
             self.uids.append(values.uid)
             for column in (*self._columns.values(), self._node_row, self._alive):
                 column.grow_to(pod + 1)
-        for name, column in self._columns.items():
-            column.values[pod] = getattr(values, name)
+        self._write(pod, values)
         self._node_row.values[pod] = node_row
         self._alive.values[pod] = True
         self._note_name((values.namespace_id, values.name), pod)
@@ -195,6 +206,11 @@ class PodTable:
         ready, terminating = bool(numbers.pop("ready")), bool(numbers.pop("terminating"))
         return PodValues(self.names[pod], self.uids[pod], ready=ready, terminating=terminating, **numbers)
 
+    def set(self, pod: int, values: PodValues) -> None:
+        """Replace a pod's row by one of the same name on the same node."""
+        self.uids[pod] = values.uid
+        self._write(pod, values)
+
     def move(self, pod: int, node_row: int) -> None:
         """Note that a pod's node has become known, or is known no longer (`NONE`)."""
         self._node_row.values[pod] = node_row
@@ -206,6 +222,10 @@ class PodTable:
         self._alive.values[pod] = False
         self._node_row.values[pod] = NONE
         self._free.append(pod)
+
+    def _write(self, pod: int, values: PodValues) -> None:
+        for name, column in self._columns.items():
+            column.values[pod] = getattr(values, name)
 
     def _note_name(self, key: tuple[int, str], pod: int) -> None:
         if key[1] and self._id_of.setdefault(key, pod) != pod:
