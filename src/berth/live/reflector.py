@@ -160,11 +160,10 @@ class Reflector:
                 return
             except _TROUBLE as error:
                 # Without a connection there is nothing to list either; refused again and again, the version is to blame.
-                n_refused = (
-                    0
-                    if self._version != version
-                    else n_refused + isinstance(error, ApiError | msgspec.DecodeError)
-                )
+                is_refused = isinstance(error, ApiError | msgspec.DecodeError)
+                n_refused = n_refused + is_refused if self._version == version else 0
+                if time.monotonic() - start > self._pace.longest_delay_s:
+                    self._backoff.reset()
                 if n_refused == _MAX_REFUSED:
                     log.warning("%s: listed anew after %s", self.resource.name, error)
                     return
@@ -177,6 +176,7 @@ class Reflector:
             f"&resourceVersion={quote(self._version, safe='')}&timeoutSeconds={max(timeout_s, 1)}"
         )
         async with self._client.watch(path, idle_s=self._pace.idle_s) as chunks:
+            self.trouble = ""
             rest = b""
             async for chunk in chunks:
                 *lines, rest = (rest + chunk).split(b"\n")
