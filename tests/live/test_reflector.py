@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from berth.cluster.cluster import Cluster
+from berth.live.backoff import Backoff
 from berth.live.events import Event
 from berth.live.live_cluster import LiveCluster, NotSyncedError
 from berth.live.reflector import Pace, Reflector
@@ -100,6 +101,24 @@ def test_a_version_that_is_forgotten_is_listed_anew_and_what_is_gone_is_told(
     ]  # fmt: skip
     assert api.watches() == ["5", "9"]
     assert reflector.n_lists == 2
+
+
+def test_versions_that_are_forgotten_at_once_are_not_listed_without_a_pause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    delays: list[float] = []
+    original = Backoff.next_s
+
+    def note(self: Backoff, at_least_s: float | None = None) -> float:
+        delays.append(original(self, at_least_s))
+        return delays[-1]
+
+    monkeypatch.setattr(Backoff, "next_s", note)
+    pace = Pace(first_delay_s=0.001, longest_delay_s=1)
+    good = stream(an_event("BOOKMARK", an_object("", 6)), GONE_EVENT)
+    told([a_list(5), GONE] * 4 + [a_list(5), good], tmp_path, 11, pace)
+    for delay, base in zip(delays, (1, 2, 4, 8, 1), strict=True):
+        assert base / 2 <= 1000 * delay <= base
 
 
 def test_an_object_that_went_and_came_again_unseen_is_another_one(tmp_path: Path) -> None:

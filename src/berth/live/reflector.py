@@ -117,7 +117,7 @@ class Reflector:
         self._forget_all_but(found)
         self._version = version
         self.n_lists += 1
-        self._all_is_well()
+        self.trouble = ""  # but the delays stay: that lists succeed says nothing of watches
         self.synced.set()
 
     async def _take_pages(self, limit: int) -> tuple[str, set[tuple[str, str]]]:
@@ -156,7 +156,7 @@ class Reflector:
                 if self._version == version and time.monotonic() - start < 1.0:
                     raise ConnectionLostError("the watch ended at once", was_sent=True)
             except ExpiredError as error:
-                log.info("%s: listed anew: %s", self.resource.name, error.message)
+                await self._pause(error)
                 return
             except _TROUBLE as error:
                 # Without a connection there is nothing to list either; refused again and again, the version is to blame.
@@ -164,10 +164,9 @@ class Reflector:
                 n_refused = n_refused + is_refused if self._version == version else 0
                 if time.monotonic() - start > self._pace.longest_delay_s:
                     self._backoff.reset()
-                if n_refused == _MAX_REFUSED:
-                    log.warning("%s: listed anew after %s", self.resource.name, error)
-                    return
                 await self._pause(error)
+                if n_refused == _MAX_REFUSED:
+                    return
 
     async def _watch(self) -> None:
         timeout_s = int(self._pace.watch_s * self._random.uniform(1.0, 2.0))
@@ -183,8 +182,6 @@ class Reflector:
                 for line in lines:
                     if line:
                         self._take_line(line)
-                if lines:
-                    self._all_is_well()
 
     def _take_line(self, data: bytes) -> None:
         line = self.resource.line(data)
@@ -198,6 +195,7 @@ class Reflector:
         elif line.type in ("ADDED", "MODIFIED"):
             self._put(arrived)
         self._version = arrived.resource_version
+        self._backoff.reset()
 
     # -- telling -----------------------------------------------------------------------------------------------------
 
@@ -230,7 +228,3 @@ class Reflector:
         if not self.trouble:
             log.warning("%s: %s", self.resource.name, error)
         self.trouble = str(error)
-
-    def _all_is_well(self) -> None:
-        self.trouble = ""
-        self._backoff.reset()
