@@ -286,6 +286,16 @@ def test_a_node_with_an_amount_that_is_none_changes_nothing() -> None:
     assert cluster.nodes.n_rows == 1
 
 
+def test_an_image_that_lies_on_many_nodes_is_kept_once() -> None:
+    cluster = Cluster()
+    for name, images in (("n1", b"ab"), ("n2", b"bc")):
+        listed = b",".join(b'{"names": ["%c"], "sizeBytes": 1}' % image for image in images)
+        text = b'{"metadata": {"name": "%s"}, "status": {"images": [%s]}}' % (name.encode(), listed)
+        cluster.put_node(decode(text, Node))
+    (_, first), (second, _) = cluster.nodes.image_sets.items
+    assert first is second
+
+
 def test_what_no_evaluation_reads_is_not_logged() -> None:
     cluster = a_cluster()
     version = cluster.log.version

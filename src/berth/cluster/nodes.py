@@ -85,6 +85,7 @@ class NodeTable:
         self.feature_sets: Interner[tuple[str, ...]] = Interner()
         self.volume_limit_sets: Interner[tuple[tuple[str, int], ...]] = Interner()
         self.avoidances: Interner[str] = Interner()
+        self._shared_images: dict[ContainerImage, ContainerImage] = {}
         self._metas: list[ObjectMeta] = []
         self._row_of: dict[str, int] = {}
         self._free: list[int] = []
@@ -217,7 +218,8 @@ class NodeTable:
                 int(node.spec.unschedulable),
                 self.taint_sets.id(node.spec.taints),
                 self.condition_sets.id(node.status.conditions),
-                self.image_sets.id(node.status.images),
+                # Sets differ from node to node, but of the same images: each is kept once (20 kB a node otherwise).
+                self.image_sets.id(tuple(self._shared_images.setdefault(i, i) for i in node.status.images)),
                 self.feature_sets.id(node.status.declared_features),
                 self.volume_limit_sets.id(tuple(sorted(limits))),
                 self.avoidances.id(meta.annotations.get(PREFER_AVOID_PODS, "")),
