@@ -14,6 +14,7 @@ from berth.cluster.cluster import Cluster
 from berth.live.events import Event
 from berth.live.resources import RESOURCES
 from berth.live.state import ClusterState
+from berth.objects.pod_records import PodRecord
 from tests.builders import a_cluster, a_deployment, a_node, a_pod, a_service
 from tests.cluster.model import columns_of
 
@@ -201,6 +202,14 @@ def test_a_pod_that_is_deleted_while_it_is_decided_is_gone(namesake: bool) -> No
         state.apply(event("DELETED", "Pod", "p", "uid-p"))
     assert held(state) == [0, 0]
     assert (state.n_assumed, len(state.cluster.pods)) == (0, int(namesake))
+
+
+def test_who_hears_of_a_pod_after_the_cluster_still_finds_its_node() -> None:
+    state, _ = deciding()
+    told = bound("n1")
+    state.apply(told)
+    assert isinstance(told.item, PodRecord)
+    assert told.item.spec.node_name == "n1"
 
 
 def test_what_can_t_be_read_leaves_what_was_there(caplog: pytest.LogCaptureFixture) -> None:
