@@ -12,6 +12,8 @@ settings.register_profile(
 )
 settings.load_profile("berth")
 
+pytest_plugins = ["tests.control_plane.fixtures"]
+
 
 @pytest.fixture
 def real_snapshots() -> Path:

@@ -4,6 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from berth.cluster.arrays import NONE
 from berth.cluster.cluster import Cluster
 from berth.cluster.labels import LabelColumns
 from berth.cluster.pods import PodRows, PodValues
@@ -63,14 +64,29 @@ def test_of_pods_of_one_name_the_first_stays() -> None:
     assert len(rows) == 1
 
 
-@given(st.lists(label_sets, max_size=6), st.lists(st.tuples(st.integers(0, 5), label_sets), max_size=6))
-def test_all_labels_are_those_of_each_row(
-    rows: list[dict[str, str]], changes: list[tuple[int, dict[str, str]]]
-) -> None:
-    columns = LabelColumns()
-    for row, labels in [*enumerate(rows), *changes]:
+@given(st.lists(st.tuples(st.integers(0, 5), label_sets), max_size=40))
+def test_each_row_has_the_labels_that_it_got_last(changes: list[tuple[int, dict[str, str]]]) -> None:
+    columns, wanted = LabelColumns(), dict[int, dict[str, str]]()
+    columns.column("a")  # kept from the start on; the one of b is made at the end
+    for row, labels in changes:
         columns.set(row, labels)
-    assert columns.all() == [columns.get(row) for row in range(columns.n_rows)]
+        wanted[row] = labels
+    rows = [wanted.get(row, {}) for row in range(columns.n_rows)]
+    assert columns.all() == rows
+    assert [columns.get(row) for row in range(columns.n_rows)] == rows
+    for key in "ab":
+        ids = columns.column(key).tolist()
+        assert [columns.value(i) if i != NONE else None for i in ids] == [row.get(key) for row in rows]
+
+
+def test_labels_that_change_for_months_take_no_more_room() -> None:
+    columns = LabelColumns()
+    for row in range(10):
+        columns.set(row, {"name": f"n{row}", "zone": "a"})
+    for i in range(1000):
+        columns.set(i % 10, {"name": f"n{i % 10}", "zone": "ab"[i // 10 % 2]})
+    assert columns._row.size <= 41  # twenty labels, and gaps that are about to be closed
+    assert columns.get(3) == {"name": "n3", "zone": "b"}
 
 
 def test_of_a_nodes_annotations_only_those_that_are_read_are_kept() -> None:

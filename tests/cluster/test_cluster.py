@@ -1,5 +1,6 @@
 """The cluster against a model in plain Python, through any history."""
 
+import dataclasses
 from typing import Any
 
 import msgspec
@@ -12,12 +13,15 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from berth.cluster.accounting import LegacyAccounting
 from berth.cluster.arrays import NONE
 from berth.cluster.cluster import Cluster
-from berth.cluster.pods import PodIds
-from berth.objects.base import LabelSelector
+from berth.cluster.pods import SUCCEEDED, PodIds
+from berth.objects.base import LabelSelector, ObjectMeta
+from berth.objects.decode import decode
+from berth.objects.nodes import Node, NodeStatus
 from berth.objects.pod_records import record_of
 from berth.objects.pods import Pod, PodAffinity, PodAffinityTerm
+from berth.objects.quantities import QuantityError
 from berth.objects.selectors import from_map
-from tests.builders import HOST, a_cluster, a_node, a_pod, a_service
+from tests.builders import HOST, a_cluster, a_deployment, a_node, a_pod, a_replica_set, a_service
 from tests.cluster.model import ModelPod, columns_of, node_state, wanted_node_state
 
 NODES = ("n1", "n2", "n3", "n4")
@@ -112,6 +116,21 @@ class Histories(RuleBasedStateMachine):
     def ids_of(self, names: set[str]) -> PodIds:
         namespace_id = self.cluster.namespaces.find("default")
         return np.array([self.cluster.pods.find(namespace_id, name) for name in sorted(names)], dtype=np.intp)
+
+    @rule(pod=pods)
+    def update_pod(self, pod: Pod) -> None:
+        cluster, name = self.cluster, pod.metadata.name
+        if name not in self.pods:
+            return
+        known = cluster.pods.find(cluster.namespaces.find("default"), name)
+        values = cluster.values_of(record_of(pod))
+        moves = values != cluster.pods.get(known)
+        version = cluster.log.version
+        assert cluster.update_pod(known, values) is moves
+        assert moves or cluster.log.version == version
+        assert cluster.pods.get(cluster.pods.find(values.namespace_id, name)) == values
+        assert cluster.pods.find(values.namespace_id, name) == known
+        self.pods[name] = model_of(pod)
 
     @rule(pod=pods, name=st.sampled_from(NODES))
     def assume(self, pod: Pod, name: str) -> None:
@@ -278,6 +297,80 @@ def test_relabelling_a_node_is_a_change_of_its_row_alone() -> None:
     assert (changes.rows.tolist(), changes.nodes, changes.pods) == ([1], True, [])
     cluster.put_node(a_node("n3"))
     assert cluster.log.since(version) is None
+
+
+def test_a_nodes_heartbeat_is_no_change() -> None:
+    text = b"""{"metadata": {"name": "n", "uid": "1", "labels": {"zone": "a"}, "annotations": {"beat": "%d"}},
+        "spec": {"taints": [{"key": "spot", "effect": "NoSchedule"}]},
+        "status": {"allocatable": {"cpu": "%s", "example.com/gpu": "0"}, "images": [{"names": ["x"], "sizeBytes": 1}],
+                   "conditions": [{"type": "Ready", "status": "%s", "lastHeartbeatTime": "2025-11-05T10:%d:00Z"}]}}"""
+    cluster = Cluster()
+    cluster.put_node(decode(text % (10, b"2", b"True", 10), Node))
+    version = cluster.log.version
+    cluster.put_node(decode(text % (11, b"2000m", b"True", 11), Node))
+    assert cluster.log.version == version
+    cluster.put_node(decode(text % (12, b"2", b"False", 12), Node))
+    cluster.put_node(decode(text % (13, b"3", b"False", 13), Node))
+    assert cluster.log.version == version + 2
+    for meta in (
+        ObjectMeta(name="n", uid="1", labels={"zone": "b"}),
+        ObjectMeta(name="n", uid="2", labels={"zone": "b"}),
+    ):
+        cluster.put_node(msgspec.structs.replace(cluster.nodes.get(0), metadata=meta))
+    assert cluster.log.version == version + 4
+
+
+def test_a_node_with_an_amount_that_is_none_changes_nothing() -> None:
+    cluster = a_cluster(a_node("n1"))
+    for name in ("n1", "n2"):
+        with pytest.raises(QuantityError):
+            cluster.put_node(
+                Node(metadata=ObjectMeta(name=name), status=NodeStatus(allocatable={"cpu": "?"}))
+            )
+    assert [node.metadata.name for node in cluster.nodes.all()] == ["n1"]
+    assert cluster.nodes.n_rows == 1
+
+
+def test_an_image_that_lies_on_many_nodes_is_kept_once() -> None:
+    cluster = Cluster()
+    for name, images in (("n1", b"ab"), ("n2", b"bc")):
+        listed = b",".join(b'{"names": ["%c"], "sizeBytes": 1}' % image for image in images)
+        text = b'{"metadata": {"name": "%s"}, "status": {"images": [%s]}}' % (name.encode(), listed)
+        cluster.put_node(decode(text, Node))
+    (_, first), (second, _) = cluster.nodes.image_sets.items
+    assert first is second
+
+
+def test_what_no_evaluation_reads_is_not_logged() -> None:
+    cluster = a_cluster()
+    version = cluster.log.version
+    for replicas in (1, 2):
+        cluster.put(a_deployment("web", replicas=replicas))
+    cluster.remove(a_deployment("web"))
+    assert cluster.log.version == version
+    cluster.put(a_replica_set("web", replicas=1))
+    cluster.put(a_service("web"))
+    assert cluster.log.version == version + 2
+    cluster.put(a_replica_set("web", replicas=2))
+    cluster.put(a_service("web"))
+    assert cluster.log.version == version + 2
+    cluster.put(a_service("web", {"app": "other"}))
+    cluster.remove(a_service("web"))
+    assert cluster.log.version == version + 4
+
+
+def test_a_pod_that_becomes_ready_is_no_change_of_its_nodes_row() -> None:
+    cluster = a_cluster(a_node("n1"))
+    pod = cluster.put_pod(a_pod("a", node="n1", phase="Pending"))
+    version = cluster.log.version
+    assert cluster.update_pod(
+        pod, dataclasses.replace(cluster.pods.get(pod), phase=2, ready=True, restarts=1)
+    )
+    assert cluster.pods.get(pod).ready
+    assert cluster.log.version == version
+    assert cluster.update_pod(pod, dataclasses.replace(cluster.pods.get(pod), phase=SUCCEEDED))
+    assert cluster.log.version == version + 1
+    assert cluster.requested.get(0)["pods"] == 0
 
 
 def test_what_each_change_leaves_in_the_log() -> None:

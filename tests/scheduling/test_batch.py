@@ -281,10 +281,10 @@ def test_classes_may_be_more_than_there_is_room_for(
 def test_big_batches_are_alike_compiled_and_in_python(labels: dict[str, str], n: int) -> None:
     cluster = a_modern_cluster(700, n_zones=3)
     pod = cluster.incoming(a_pod(labels=labels, cpu="150m", memory="200Mi"))
-    check_engines(monkeypatch, Evaluation(MODERN, pod, cluster), n)
+    check_engines(Evaluation(MODERN, pod, cluster), n)
 
 
-def check_engines(monkeypatch: pytest.MonkeyPatch, evaluation: Evaluation, n: int) -> None:
+def check_engines(evaluation: Evaluation, n: int) -> None:
     outcomes = []
     for kernels in (BATCH.load(), None):
         prepared = Batch.of(evaluation)
@@ -369,9 +369,7 @@ def prefers_zone(zone: str) -> NodeAffinity:
 
 
 @pytest.mark.parametrize("kind", ["spread", "prefer", "avoid"])
-def test_big_batches_of_social_pods_are_alike_compiled_and_in_python(
-    monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
+def test_big_batches_of_social_pods_are_alike_compiled_and_in_python(kind: str) -> None:
     cluster = a_modern_cluster(700, n_zones=3)
     pod = cluster.incoming(social_pod(kind, MODERN_ZONE, cpu="150m", node_affinity=prefers_zone("z1")))
-    check_engines(monkeypatch, Evaluation(MODERN, pod, cluster), 1_000)
+    check_engines(Evaluation(MODERN, pod, cluster), 1_000)

@@ -22,6 +22,14 @@ from berth.objects.nodes import Node
 from berth.objects.pod_records import ConditionSlice, PodRecord, record_of
 from berth.objects.pods import Pod
 from berth.objects.selectors import Selector
+from berth.objects.workloads import (
+    Deployment,
+    PodDisruptionBudget,
+    ReplicaSet,
+    ReplicationController,
+    Service,
+    StatefulSet,
+)
 
 Owners = tuple[OwnerReference, ...]
 _PHASE_OF_NAME = {name: phase for phase, name in enumerate(PHASES)}
@@ -125,8 +133,16 @@ class Cluster:
     # -- nodes and other objects -------------------------------------------------------------------------------------
 
     def put_node(self, node: Node) -> int:
-        """Add a node, or replace the one of its name; return its row."""
+        """Add a node, or replace the one of its name; return its row. What changes nothing is not logged.
+
+        Raises
+        ------
+        berth.objects.quantities.QuantityError
+            An amount is no quantity; nothing is changed.
+        """
         known = self.nodes.row(node.metadata.name)
+        if known != NONE and self.nodes.holds(node):
+            return known
         row = self.nodes.put(node)
         if known != NONE:
             self.log.node(row)
@@ -167,14 +183,18 @@ class Cluster:
         self.log.everything()
 
     def put(self, item: NamedObject) -> None:
-        """Add a service, workload, volume, … or replace the one of its name."""
-        self.objects.shelf(item).put(item)
-        self.log.everything()
+        """Add a service, workload, volume, … or replace the one of its name. What no evaluation reads is not logged."""
+        shelf = self.objects.shelf(item)
+        before = shelf.get(item.metadata.namespace, item.metadata.name)
+        shelf.put(item)
+        if _evaluated(before) != _evaluated(item):
+            self.log.everything()
 
     def remove(self, item: NamedObject) -> None:
         """Take a service, workload, volume, … away."""
         self.objects.shelf(item).remove(item.metadata.namespace, item.metadata.name)
-        self.log.everything()
+        if _evaluated(item) is not None:
+            self.log.everything()
 
     # -- pods --------------------------------------------------------------------------------------------------------
 
@@ -190,7 +210,7 @@ class Cluster:
         """Add a pod that is not there yet; return its id."""
         row = self._row_of(values)
         pod = self.pods.put(values, row)
-        if row != NONE and values.phase not in (SUCCEEDED, FAILED):
+        if row != NONE and not values.is_finished:
             self._count(pod, row, 1)
             self._log(pod, row, 1)
         elif row == NONE and values.node_name_id != NONE:
@@ -239,6 +259,21 @@ class Cluster:
         for pod in taken.pods[~at_home].tolist():
             self._homeless.setdefault(int(self.pods.column("node_name_id")[pod]), set()).add(pod)
         self._log_all(self._count_all(taken.pods, 1), 1)
+
+    def update_pod(self, pod: int, values: PodValues) -> bool:
+        """Replace a pod's row by one of the same name, under the same id; tell whether anything has changed.
+
+        A change of what is not counted (whether it is ready, say) is not logged.
+        """
+        before = self.pods.get(pod)
+        if values == before:
+            return False
+        if values.counts_as(before):
+            self.pods.set(pod, values)
+        else:
+            self.remove_pod(pod)
+            self.add_pod(values)  # takes the id that became free last
+        return True
 
     def assume(self, pod: Incoming, row: int, *, name: str = "", uid: str = "", created: int = 0) -> int:
         """Count an incoming pod as Running on a node's row; `forget` takes it back. Returns the pod's id."""
@@ -425,6 +460,16 @@ class Cluster:
                 sign=sign,
             )
         )
+
+
+def _evaluated(item: NamedObject | None) -> object:
+    """Return what evaluations that are kept hang on; None if on nothing."""
+    match item:
+        case Deployment() | PodDisruptionBudget():
+            return None
+        case Service() | ReplicaSet() | StatefulSet() | ReplicationController():
+            return item.spec.selector
+    return item
 
 
 def _readiness(conditions: Iterable[ConditionSlice]) -> tuple[bool, int]:

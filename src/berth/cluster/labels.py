@@ -11,8 +11,9 @@ from berth.objects.selectors import Requirement, Selector
 class LabelColumns:
     """The labels of rows (nodes, or distinct label sets of pods), stored as (row, key, value) triples of ids.
 
-    A column of a key is made when it is first asked for and kept up to date from then on. Columns are ``int32[n_rows]``
-    of value ids, `NONE` where the label is absent.
+    A row's triples lie next to each other. Those of a row that got others stay behind as gaps (row `NONE`) until gaps are
+    more than half of all. A column of a key is made when it is first asked for and kept up to date from then on. Columns
+    are ``int32[n_rows]`` of value ids, `NONE` where the label is absent.
     """
 
     def __init__(self) -> None:
@@ -21,17 +22,26 @@ class LabelColumns:
         self._row = GrowingArray(np.int32)
         self._key = GrowingArray(np.int32)
         self._value = GrowingArray(np.int32)
+        self._start = GrowingArray(np.int64)
+        self._count = GrowingArray(np.int32)
+        self._n_gaps = 0
         self._columns: dict[str, GrowingArray] = {}
         self.n_rows = 0
 
     def set(self, row: int, labels: Mapping[str, str]) -> None:
         """Give a row its labels, in place of those it had."""
         if row < self.n_rows:
-            self._row.values[self._row.values == row] = NONE
+            if self.get(row) == labels:
+                return
+            self._row.values[self._of(row)] = NONE
+            self._n_gaps += int(self._count.values[row])
         self.n_rows = max(self.n_rows, row + 1)
         for column in self._columns.values():
             column.grow_to(self.n_rows)
             column.values[row] = NONE
+        for bounds in (self._start, self._count):
+            bounds.grow_to(self.n_rows)
+        self._start.values[row], self._count.values[row] = self._row.size, len(labels)
         for key, value in labels.items():
             value_id = self._values.id(value)
             self._row.append(row)
@@ -39,10 +49,12 @@ class LabelColumns:
             self._value.append(value_id)
             if key in self._columns:
                 self._columns[key].values[row] = value_id
+        if self._n_gaps > self._row.size // 2:
+            self._close_gaps()
 
     def get(self, row: int) -> dict[str, str]:
         """Return a row's labels."""
-        at = np.flatnonzero(self._row.values == row)
+        at = self._of(row)
         keys, values = self._key.values[at].tolist(), self._value.values[at].tolist()
         return {self._keys.items[k]: self._values.items[v] for k, v in zip(keys, values, strict=True)}
 
@@ -69,6 +81,20 @@ class LabelColumns:
                 column.values[rows[rows != NONE]] = values[rows != NONE]
         column.grow_to(self.n_rows)
         return column.values
+
+    def _of(self, row: int) -> slice:
+        """Return where a row's triples lie."""
+        start = int(self._start.values[row])
+        return slice(start, start + int(self._count.values[row]))
+
+    def _close_gaps(self) -> None:
+        kept = self._row.values != NONE
+        n_before = np.concatenate(([0], np.cumsum(kept)))
+        self._start.values[:] = n_before[self._start.values]
+        self._row, self._key, self._value = (
+            _filled(triples.values[kept]) for triples in (self._row, self._key, self._value)
+        )
+        self._n_gaps = 0
 
     def value_id(self, value: str) -> int:
         """Return the id of a label's value, `NONE` if no row has it under any key."""
@@ -113,3 +139,9 @@ class LabelColumns:
         for value_id in value_ids[1:]:
             found |= column == value_id
         return found
+
+
+def _filled(values: IdColumn) -> GrowingArray:
+    array = GrowingArray(np.int32)
+    array.extend(values)
+    return array

@@ -1,7 +1,8 @@
 """Nodes as rows. What nodes have in common (taints, conditions, images) is interned."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -62,6 +63,15 @@ class ResourceTable:
         }
 
 
+class _NodeValues(NamedTuple):
+    """What a node's row says; `entries` are numbers, one for each of the table's columns."""
+
+    meta: ObjectMeta
+    labels: dict[str, str]
+    allocatable: Amounts
+    entries: tuple[int, ...]
+
+
 class NodeTable:
     """All nodes. A row number is stable while its node lives; a removed node's row is used again."""
 
@@ -75,6 +85,7 @@ class NodeTable:
         self.feature_sets: Interner[tuple[str, ...]] = Interner()
         self.volume_limit_sets: Interner[tuple[tuple[str, int], ...]] = Interner()
         self.avoidances: Interner[str] = Interner()
+        self._shared_images: dict[ContainerImage, ContainerImage] = {}
         self._metas: list[ObjectMeta] = []
         self._row_of: dict[str, int] = {}
         self._free: list[int] = []
@@ -86,6 +97,16 @@ class NodeTable:
         self._features = GrowingArray(np.int32)
         self._volume_limits = GrowingArray(np.int32)
         self._avoidances = GrowingArray(np.int32)
+        # In the order of the entries of `_NodeValues`.
+        self._columns = (
+            self._unschedulable,
+            self._taints,
+            self._conditions,
+            self._images,
+            self._features,
+            self._volume_limits,
+            self._avoidances,
+        )
         self._rank: IntColumn | None = None
         self._n_unschedulable: int | None = None
 
@@ -162,28 +183,57 @@ class NodeTable:
         return self._metas[row]
 
     def put(self, node: Node) -> int:
-        """Add a node or replace the one of its name; return its row."""
-        name = node.metadata.name
-        row = self._row_of.get(name, NONE)
+        """Add a node or replace the one of its name; return its row.
+
+        Raises
+        ------
+        berth.objects.quantities.QuantityError
+            An amount is no quantity; the table is as it was.
+        """
+        values = self._values_of(node)
+        row = self._row_of.get(values.meta.name, NONE)
         if row == NONE:
-            row = self._new_row(name)
-        kept = {key: text for key, text in node.metadata.annotations.items() if key in KEPT_ANNOTATIONS}
-        self._metas[row] = ObjectMeta(name=name, uid=node.metadata.uid, annotations=kept)
-        self.labels.set(row, node.metadata.labels)
-        allocatable = amounts(node.status.allocatable)
-        self.allocatable.set(row, allocatable)
-        limits = ((name, n) for name, n in allocatable.items() if name.startswith(VOLUME_LIMIT_PREFIX))
-        self._volume_limits.values[row] = self.volume_limit_sets.id(tuple(sorted(limits)))
-        self._unschedulable.values[row] = node.spec.unschedulable
+            row = self._new_row(values.meta.name)
+        self._metas[row] = values.meta
+        self.labels.set(row, values.labels)
+        self.allocatable.set(row, values.allocatable)
+        for column, entry in zip(self._columns, values.entries, strict=True):
+            column.values[row] = entry
         self._n_unschedulable = None
-        self._taints.values[row] = self.taint_sets.id(node.spec.taints)
-        self._conditions.values[row] = self.condition_sets.id(node.status.conditions)
-        self._images.values[row] = self.image_sets.id(node.status.images)
-        self._features.values[row] = self.feature_sets.id(node.status.declared_features)
-        self._avoidances.values[row] = self.avoidances.id(
-            node.metadata.annotations.get(PREFER_AVOID_PODS, "")
-        )
         return row
+
+    def holds(self, node: Node) -> bool:
+        """Tell whether a node's row says already all that is read of it: a heartbeat changes none of it."""
+        values = self._values_of(node)
+        row = self._row_of.get(values.meta.name, NONE)
+        return (
+            row != NONE
+            and values.meta == self._metas[row]
+            and values.entries == tuple(int(column.values[row]) for column in self._columns)
+            and values.labels == self.labels.get(row)
+            and Counter(values.allocatable) == Counter(self.allocatable.get(row))  # what is absent is 0
+        )
+
+    def _values_of(self, node: Node) -> _NodeValues:
+        meta = node.metadata
+        allocatable = amounts(node.status.allocatable)
+        limits = ((name, n) for name, n in allocatable.items() if name.startswith(VOLUME_LIMIT_PREFIX))
+        kept = {key: text for key, text in meta.annotations.items() if key in KEPT_ANNOTATIONS}
+        return _NodeValues(
+            ObjectMeta(name=meta.name, uid=meta.uid, annotations=kept),
+            meta.labels,
+            allocatable,
+            (
+                int(node.spec.unschedulable),
+                self.taint_sets.id(node.spec.taints),
+                self.condition_sets.id(node.status.conditions),
+                # Sets differ from node to node, but of the same images: each is kept once (20 kB a node otherwise).
+                self.image_sets.id(tuple(self._shared_images.setdefault(i, i) for i in node.status.images)),
+                self.feature_sets.id(node.status.declared_features),
+                self.volume_limit_sets.id(tuple(sorted(limits))),
+                self.avoidances.id(meta.annotations.get(PREFER_AVOID_PODS, "")),
+            ),
+        )
 
     def remove(self, name: str) -> int:
         """Take a node away and return the row that it had."""
@@ -233,11 +283,7 @@ class NodeTable:
             row = len(self.names)
             self.names.append(name)
             self._metas.append(ObjectMeta())
-            for column in (
-                self._alive, self._unschedulable, self._taints, self._conditions, self._images, self._features,
-                self._volume_limits,
-                self._avoidances,
-            ):  # fmt: skip
+            for column in (self._alive, *self._columns):
                 column.grow_to(row + 1)
             self.allocatable.grow_to(row + 1)
         self._row_of[name] = row

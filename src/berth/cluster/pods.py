@@ -42,7 +42,19 @@ class PodValues:
     deletion_cost: int = 0
     restarts: int = 0
 
+    @property
+    def is_finished(self) -> bool:
+        """Whether it has run to its end: it holds nothing any more."""
+        return self.phase in (SUCCEEDED, FAILED)
 
+    def counts_as(self, other: "PodValues") -> bool:
+        """Tell whether two pods of one name are the same to all that counts pods: only how they fare may differ."""
+        return all(getattr(self, name) == getattr(other, name) for name in _COUNTED)
+
+
+_COUNTED = (
+    "uid", "namespace_id", "spec_id", "labels_id", "owner_id", "node_name_id", "terminating", "is_finished",
+)  # fmt: skip
 _COLUMNS: dict[str, tuple[type[np.generic], int]] = {
     "namespace_id": (np.int32, NONE),
     "spec_id": (np.int32, NONE),
@@ -170,9 +182,8 @@ class PodTable:
         else:
             pod = len(self.names)
             self._grow(1)
-        self.names[pod], self.uids[pod] = values.name, values.uid
-        for name, column in self._columns.items():
-            column.values[pod] = getattr(values, name)
+        self.names[pod] = values.name
+        self.set(pod, values)
         self._node_row.values[pod] = node_row
         self._alive.values[pod] = True
         self._note_name((values.namespace_id, values.name), pod)
@@ -208,6 +219,12 @@ class PodTable:
         numbers = {name: int(column.values[pod]) for name, column in self._columns.items()}
         ready, terminating = bool(numbers.pop("ready")), bool(numbers.pop("terminating"))
         return PodValues(self.names[pod], self.uids[pod], ready=ready, terminating=terminating, **numbers)
+
+    def set(self, pod: int, values: PodValues) -> None:
+        """Replace a pod's row by one of the same name on the same node."""
+        self.uids[pod] = values.uid
+        for name, column in self._columns.items():
+            column.values[pod] = getattr(values, name)
 
     def move(self, pod: int, node_row: int) -> None:
         """Note that a pod's node has become known, or is known no longer (`NONE`)."""

@@ -20,7 +20,6 @@ from berth.sources.checks import in_words, mistakes_of, name_of, spec_mistakes
 from berth.sources.json_stream import Found, ListHead
 from berth.sources.kinds import KINDS, Kind, kind_of
 
-_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _IN_CLUSTER = "the cluster"
 
 
@@ -253,7 +252,7 @@ class Intake:
         mistakes = list(mistakes_of(item))
         if not meta.name:
             mistakes.insert(0, "metadata.name: absent, but needed")
-        item = msgspec.structs.replace(item, metadata=_kept(meta, kind))
+        item = msgspec.structs.replace(item, metadata=kind.kept(meta))
         key = (name, item.metadata.namespace, meta.name)
         if not mistakes and (place := self._first_place(key)):
             mistakes.append(_twice(place))
@@ -295,15 +294,6 @@ class Intake:
 
 def _twice(place: str) -> str:
     return f"seen twice: first in {place}"
-
-
-def _kept(meta: ObjectMeta, kind: Kind) -> ObjectMeta:
-    """Return the metadata with the namespace that the API would give, and without kubectl's copy of the object."""
-    annotations = meta.annotations
-    if _LAST_APPLIED in annotations:
-        annotations = {key: value for key, value in annotations.items() if key != _LAST_APPLIED}
-    namespace = (meta.namespace or "default") if kind.namespaced else ""
-    return msgspec.structs.replace(meta, namespace=namespace, annotations=annotations)
 
 
 def _all_mistakes(text: memoryview, struct: type[Pod], error: Exception) -> list[str]:

@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
+from berth.objects.base import ObjectMeta
 from berth.objects.nodes import Node
 from berth.objects.pods import Pod
 from berth.objects.storage import (
@@ -24,6 +27,8 @@ from berth.objects.workloads import (
     StatefulSet,
 )
 
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
 
 @dataclass(frozen=True, slots=True)
 class Kind:
@@ -41,6 +46,14 @@ class Kind:
     api_version: str
     groups: tuple[str, ...]
     namespaced: bool
+
+    def kept(self, meta: ObjectMeta) -> ObjectMeta:
+        """Return an object's metadata with the namespace that the API would give, and without kubectl's copy of it."""
+        annotations = meta.annotations
+        if _LAST_APPLIED in annotations:
+            annotations = {key: value for key, value in annotations.items() if key != _LAST_APPLIED}
+        namespace = (meta.namespace or "default") if self.namespaced else ""
+        return msgspec.structs.replace(meta, namespace=namespace, annotations=annotations)
 
 
 _CORE = ("",)
