@@ -35,6 +35,7 @@ class NotSupported(FilterPlugin[Need]):
 
     name = "NotSupported"
     reads_pods = False
+    wakes_on = {}
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> Need:
         return Need(cluster, self.needs(pod.info.spec))
