@@ -46,7 +46,6 @@ def test_pods_are_popped_by_priority_then_in_the_order_in_which_they_came(
     assert names(queue.pop_batch(3, 10)) == ["b", "d", "c"]
     assert names(queue.pop_batch(9, 10)) == ["a", "e"]
     assert queue.pop_batch(9, 10) == []
-    assert not queue.is_ready
     assert queue.n_in_flight == len(queue) == 5
 
 

@@ -1,12 +1,13 @@
 """Which changes may help a pod that its own or others' required terms keep off all nodes.
 
-Source: 1.36, ``plugins/interpodaffinity/plugin.go``. Three answers are yes more often. Namespace selectors are asked about
-the namespace's labels (upstream's hint takes every namespace to have none), so labels of namespaces that change count as
-well. A pod that leaves counts if it met any one anti-affinity term (upstream: all of them). And company that leaves counts
-for a pod that is company to itself.
-"""
+Source: 1.36, ``plugins/interpodaffinity/plugin.go``, whose hints pass over some changes that do help:
 
-from collections.abc import Sequence
+- Namespace selectors are asked about the namespace's labels (upstream's hint takes every namespace to have none), so labels
+  of namespaces that change count as well.
+- A pod that leaves counts if it met any one anti-affinity term (upstream: all of them).
+- Company that leaves counts for a pod that is company to itself.
+- Nodes that come or move count for a pod that others keep away (upstream looks at the pod's own terms alone).
+"""
 
 from berth.cluster.cluster import Cluster, Incoming
 from berth.framework.changes import (
@@ -62,10 +63,20 @@ def hint_of(pod: Incoming, cluster: Cluster, rules: Rules) -> Hint:
             selects(term, pod, old) and not (new and selects(term, pod, new)) for term in shunned
         )
 
+    def has_keys(node: Node) -> bool:
+        return all(term.topology_key in node.metadata.labels for term in company)
+
+    def moves(old: Node, new: Node) -> bool:
+        before, after = old.metadata.labels, new.metadata.labels
+        theirs = (term for _, term in index.candidates(Kind.REQUIRED_ANTI_AFFINITY, pod.labels))
+        joins = {term.topology_key for term in company if term.topology_key in after or is_company(pod)}
+        leaves = {term.topology_key for term in (*shunned, *theirs) if term.topology_key in before}
+        return any(before.get(key) != after.get(key) for key in joins | leaves)
+
     def helps(change: Change) -> bool:
         match change:
             case NodeChange(old=old, new=new) if new:
-                return _moves(company, shunned, old, new)
+                return moves(old, new) if old else has_keys(new)
             case AssignedPodChange(old=old, new=new):
                 return comes(old, new) or (old is not None and goes(old, new))
             case ObjectChange():
@@ -78,18 +89,3 @@ def hint_of(pod: Incoming, cluster: Cluster, rules: Rules) -> Hint:
 def _required(terms: SpecTerms) -> tuple[tuple[Term, ...], tuple[Term, ...]]:
     of = terms.of
     return of.get(Kind.REQUIRED_AFFINITY, ()), of.get(Kind.REQUIRED_ANTI_AFFINITY, ())
-
-
-def _moves(company: Sequence[Term], shunned: Sequence[Term], old: Node | None, new: Node) -> bool:
-    """Tell whether a node comes to be in another domain than before (for anti-affinity: in none), of any term."""
-    after = new.metadata.labels
-    if old is None:
-        return bool(shunned) or any(term.topology_key in after for term in company)
-    before = old.metadata.labels
-
-    def differs(term: Term) -> bool:
-        return before.get(term.topology_key) != after.get(term.topology_key)
-
-    return any(term.topology_key in after and differs(term) for term in company) or any(
-        term.topology_key in before and differs(term) for term in shunned
-    )

@@ -76,11 +76,6 @@ class SchedulingQueue:
         }
 
     @property
-    def is_ready(self) -> bool:
-        """Whether `pop_batch` has a pod to give."""
-        return bool(len(self._heaps[Place.ACTIVE]) or len(self._heaps[Place.BACKOFF]))
-
-    @property
     def n_in_flight(self) -> int:
         """How many pods are being decided or bound."""
         return len(self._in_flight)
