@@ -524,7 +524,8 @@ def change_a_pod(
         cluster.remove_pod(cluster.pods.find(namespace_id, old.metadata.name))
     if new is not None:
         cluster.put_pod(new)
-    return pod_changes(old and cluster.incoming(old), new and cluster.incoming(new))
+    seen = [None if each is None else cluster.incoming(each) for each in (old, new)]
+    return pod_changes(*seen)
 
 
 @given(data=st.data(), change=st.sampled_from([change_a_node, change_a_pod]), pod=some_pods("p"))

@@ -193,9 +193,9 @@ class Queueing(RuleBasedStateMachine):
     def node_changes(self, gives: str, kind: Any) -> None:
         self.happen(kind(gives), heeded=kind is not node_tainted)
 
-    @rule()
-    def other_pod_goes(self) -> None:
-        (gone,) = pod_changes(waiting(self.cluster, "other"), None)
+    @rule(gives=wants)
+    def other_pod_goes(self, gives: str) -> None:
+        (gone,) = pod_changes(waiting(self.cluster, "other", gives=gives), None)
         self.happen(gone)
 
     @rule(name=st.sampled_from(NAMES))

@@ -1,10 +1,12 @@
 import pytest
 
 from berth.cluster.cluster import Cluster
-from berth.framework.changes import pod_changes
+from berth.framework.changes import object_change, pod_changes
+from berth.objects.workloads import Namespace
 from berth.scheduling.queueing import Backoff, Place, QueuedPod, SchedulingQueue
 from tests.scheduling.queueing.worlds import (
     COMES,
+    LEAVES,
     Held,
     a_queue,
     node_comes,
@@ -363,3 +365,23 @@ def test_nominations_of_pods_that_come_back(cluster: Cluster, queue: SchedulingQ
     assert queue.nominator.node_of("uid-a") == ""
     queue.delete("uid-a", 0)
     assert len(queue.nominator) == 0
+
+
+def test_about_pods_of_a_shape_that_go_is_asked_once(cluster: Cluster, queue: SchedulingQueue) -> None:
+    queue.add(waiting(cluster, "a", wants="x"), 0)
+    queue.pop_batch(1, 0)
+    fail(queue, "a", 0, "Leaves")
+    before = LEAVES.n_asked
+
+    def goes(name: str, gives: str) -> int:
+        (gone,) = pod_changes(waiting(cluster, name, gives=gives), None)
+        queue.change(gone, 5)
+        return LEAVES.n_asked - before
+
+    assert [goes("b", "y"), goes("c", "y"), goes("d", "z"), goes("e", "y")] == [1, 1, 2, 2]
+    namespace = object_change(Namespace(), Namespace())
+    assert namespace is not None
+    queue.change(namespace, 5)  # which affinity may hang on
+    assert [goes("f", "y"), goes("g", "y")] == [4, 4]
+    goes("h", "x")
+    assert place(queue, "a") is Place.ACTIVE

@@ -5,7 +5,16 @@ from typing import Any
 from msgspec.structs import replace
 
 from berth.cluster.cluster import Cluster, Incoming
-from berth.framework.changes import Action, Change, Hint, NodeChange, OwnChange, Resource, Wakes
+from berth.framework.changes import (
+    Action,
+    AssignedPodChange,
+    Change,
+    Hint,
+    NodeChange,
+    OwnChange,
+    Resource,
+    Wakes,
+)
 from berth.framework.plugin import FilterPlugin
 from berth.framework.profile import NamedFilter, Profile
 from berth.objects.base import ObjectMeta
@@ -16,7 +25,7 @@ from tests.builders import a_pod
 
 
 class Fake(FilterPlugin[Any]):
-    """Helped by a node whose label ``gives`` is what the pod's label ``wants`` says, and by labels of its own."""
+    """Helped by nodes and pods whose label ``gives`` is what its label ``wants`` says, and by labels of its own."""
 
     def __init__(self, name: str, wakes_on: Wakes) -> None:
         self.name = name  # type: ignore[misc]
@@ -29,9 +38,11 @@ class Fake(FilterPlugin[Any]):
             match change:
                 case NodeChange(new=Node(metadata=meta)):
                     return meta.labels.get("gives") == pod.labels.get("wants")
+                case AssignedPodChange(old=Incoming(labels=labels)):
+                    return labels.get("gives") == pod.labels.get("wants")
                 case OwnChange(new=new):
                     return "better" in new.labels
-            return True
+            return False
 
         return helps
 
@@ -39,7 +50,11 @@ class Fake(FilterPlugin[Any]):
 COMES = Fake("Comes", {Resource.NODE: Action.ADD, Resource.UNSCHEDULED_POD: Action.UPDATE_POD_LABEL})
 LEAVES = Fake(
     "Leaves",
-    {Resource.NODE: Action.DELETE | Action.UPDATE_NODE_LABEL, Resource.ASSIGNED_POD: Action.DELETE},
+    {
+        Resource.NODE: Action.DELETE | Action.UPDATE_NODE_LABEL,
+        Resource.ASSIGNED_POD: Action.DELETE,
+        Resource.NAMESPACE: Action.UPDATE,
+    },
 )
 NEVER = Fake("Never", {})
 FILTERS = {each.name: each for each in (COMES, LEAVES, NEVER)}
@@ -73,12 +88,14 @@ def waiting(
     priority: int = 0,
     wants: str = "",
     *,
+    gives: str = "",
     gated: bool = False,
     better: bool = False,
     **more: Any,
 ) -> Incoming:
     """A pod that has no node."""
-    labels = ({"wants": wants} if wants else {}) | ({"better": "1"} if better else {})
+    labels = {"wants": wants, "gives": gives, "better": "1" if better else ""}
+    labels = {key: value for key, value in labels.items() if value}
     pod = a_pod(name, phase="Pending", labels=labels, **more)
     gates = (SchedulingGate(name="later"),) if gated else ()
     return cluster.incoming(replace(pod, spec=replace(pod.spec, priority=priority, scheduling_gates=gates)))

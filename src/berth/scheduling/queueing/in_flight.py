@@ -96,7 +96,7 @@ class InFlight:
         group, seen, is_helped = known
         if flight.activated or any(map(group.is_helped, flight.own)):
             return True
-        is_helped = is_helped or any(map(group.is_helped, self._after(seen)))
+        is_helped = is_helped or any(waiting.helped_groups([group], c) for c in self._after(seen))
         judged[key] = (group, self.next_number, is_helped)
         return is_helped
 

@@ -3,26 +3,36 @@
 Source: 1.36, ``backend/queue/unschedulable_pods.go``, which has no groups: it asks for each pod.
 """
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from berth.cluster.cluster import Incoming
-from berth.framework.changes import AssignedPodChange, Change, Event
+from berth.framework.changes import AssignedPodChange, Change, Event, Resource
 from berth.scheduling.queueing.hints import Asks, Hints
 from berth.scheduling.queueing.pod import QueuedPod
 
 GroupKey = tuple[tuple[int, ...], frozenset[str], str]
 """Shape, rejectors, gate."""
+_MOST_KINDS = 4096
 
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """Pods of one shape that were turned away by the same filters; ``pod`` stands for all of them."""
+    """Pods of one shape that were turned away by the same filters.
+
+    Attributes
+    ----------
+    pod : Incoming
+        Stands for all of them.
+    not_helped_by : set of int
+        The kinds of changes (`Waiting`) that are known not to help.
+    """
 
     key: GroupKey
     pod: Incoming
     asks: Asks
     pods: dict[str, QueuedPod] = field(default_factory=dict)
+    not_helped_by: set[int] = field(default_factory=set)
 
     def is_helped(self, change: Change) -> bool:
         """Tell whether a change may help the pods."""
@@ -45,6 +55,8 @@ class Waiting:
         self._groups: dict[GroupKey, Group] = {}
         self._by_event: dict[Event, dict[GroupKey, Group]] = {}
         self._group_of: dict[str, Group] = {}
+        self._kinds: dict[Hashable, int] = {}
+        self._n_kinds = 0
         self.n_gated = 0
 
     def __len__(self) -> int:
@@ -80,12 +92,39 @@ class Waiting:
 
     def helped_by(self, change: Change) -> list[QueuedPod]:
         """Return the pods that a change may help."""
+        if change.resource is Resource.NAMESPACE:
+            self._kinds.clear()
         groups = self._by_event.get(change.event)
         if not groups:
             return []
-        return [
-            queued for group in groups.values() if group.is_helped(change) for queued in group.pods.values()
-        ]
+        helped = self.helped_groups(groups.values(), change)
+        return [queued for group in helped for queued in group.pods.values()]
+
+    def helped_groups(self, groups: Iterable[Group], change: Change) -> list[Group]:
+        """Return the groups, among some, that a change may help; each is asked once about pods of one shape."""
+        kind = self._kind_of(change) if isinstance(change, AssignedPodChange) else None
+        helped = []
+        for group in groups:
+            if kind in group.not_helped_by:
+                continue
+            if group.is_helped(change):
+                helped.append(group)
+            elif kind is not None:
+                group.not_helped_by.add(kind)
+        return helped
+
+    def _kind_of(self, change: AssignedPodChange) -> int:
+        """Return a number for all that hints may read of such a change, as long as labels of namespaces stay the same."""
+        old, new = change.old and change.old.shape, change.new and change.new.shape
+        key = (change.action, old, new, change.max_priority)
+        kind = self._kinds.get(key)
+        if kind is None:
+            if len(self._kinds) >= _MOST_KINDS:
+                self._kinds.clear()
+            # A number is never used again: what groups know of old ones is of no account.
+            self._n_kinds += 1
+            kind = self._kinds[key] = self._n_kinds
+        return kind
 
     def pods(self) -> Iterator[QueuedPod]:
         """Iterate over all pods."""
