@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -51,11 +51,11 @@ from berth.objects.workloads import Namespace
 from berth.releases import RELEASES
 from berth.releases.profiles import provider_profile
 from berth.releases.release import Options
+from berth.scheduling.evaluation import Evaluation
 from tests.builders import HOST, a_node, a_pod
 
-PLUGINS: dict[str, FilterPlugin[Any]] = {
-    each.name: each.plugin for each in provider_profile(RELEASES["1.36"], Options()).filters
-}
+PROFILE = provider_profile(RELEASES["1.36"], Options())
+PLUGINS: dict[str, FilterPlugin[Any]] = {each.name: each.plugin for each in PROFILE.filters}
 REGION = "region"
 POD, NODE = a_pod("p"), a_node("n")
 
@@ -528,8 +528,7 @@ def change_a_pod(
     return pod_changes(*seen)
 
 
-@given(data=st.data(), change=st.sampled_from([change_a_node, change_a_pod]), pod=some_pods("p"))
-def test_no_change_that_helps_is_passed_over(data: st.DataObject, change: Any, pod: Pod) -> None:
+def a_world(data: st.DataObject) -> tuple[Cluster, list[Node], list[Pod]]:
     cluster = Cluster(ModernAccounting())
     nodes = [data.draw(some_nodes(f"n{i}")) for i in range(data.draw(st.integers(1, 3)))]
     for node in nodes:
@@ -537,8 +536,17 @@ def test_no_change_that_helps_is_passed_over(data: st.DataObject, change: Any, p
     where = st.sampled_from(nodes)
     n_pods = data.draw(st.integers(0, 4))
     pods = [data.draw(some_pods(f"o{i}", data.draw(where).metadata.name)) for i in range(n_pods)]
-    for each in pods:
-        cluster.put_pod(each)
+    for pod in pods:
+        cluster.put_pod(pod)
+    return cluster, nodes, pods
+
+
+changes_of_worlds = st.sampled_from([change_a_node, change_a_pod])
+
+
+@given(data=st.data(), change=changes_of_worlds, pod=some_pods("p"))
+def test_no_change_that_helps_is_passed_over(data: st.DataObject, change: Any, pod: Pod) -> None:
+    cluster, nodes, pods = a_world(data)
     incoming = cluster.incoming(pod)
     before = {name: taken_by(name, incoming, cluster) for name in PLUGINS}
     changes = change(data, cluster, nodes, pods)
@@ -547,3 +555,16 @@ def test_no_change_that_helps_is_passed_over(data: st.DataObject, change: Any, p
         is_better = any(fits and not taken.get(node, False) for node, fits in after.items())
         if is_better and not all(taken.values()):
             assert is_helped(name, pod, *changes, cluster=cluster), name
+
+
+@given(data=st.data(), change=changes_of_worlds, pod=some_pods("p"))
+def test_a_change_that_makes_room_helps_one_of_those_who_turned_the_pod_away(
+    data: st.DataObject, change: Any, pod: Pod
+) -> None:
+    cluster, nodes, pods = a_world(data)
+    evaluation = Evaluation(PROFILE, cluster.incoming(pod), cluster)
+    assume(not evaluation.fits.any())
+    rejected_by = evaluation.unschedulable().rejected_by
+    changes = change(data, cluster, nodes, pods)
+    if Evaluation(PROFILE, cluster.incoming(pod), cluster).fits.any():
+        assert any(is_helped(name, pod, *changes, cluster=cluster) for name in rejected_by), rejected_by
