@@ -43,7 +43,3 @@ class PodHeap:
                 return known[1]
             heappop(self._entries)
         return None
-
-    def pods(self) -> list[QueuedPod]:
-        """Return all pods, in no order."""
-        return [pod for _, pod in self._pods.values()]
