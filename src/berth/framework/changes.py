@@ -6,7 +6,7 @@ Source: 1.36, ``pkg/scheduler/framework/events.go`` and ``kube-scheduler/framewo
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntFlag, StrEnum
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, ClassVar
 
 from berth.cluster.accounting import Amounts, amounts
@@ -65,6 +65,7 @@ _HEEDED = frozenset(Resource)
 EVERYTHING: Wakes = dict.fromkeys(Resource, Action.ALL)
 
 
+@cache
 def label(event: Event) -> str:
     """Return upstream's name of an event: ``NodeAdd``, ``AssignedPodUpdatePodLabel``."""
     resource, action = event

@@ -212,8 +212,9 @@ class SchedulingQueue:
         """The cluster has changed: pods that it may help are tried again, those in flight if no node takes them."""
         if change.event not in self._hints.heeded:
             return
+        event = label(change.event)
         for queued in self._waiting.helped_by(change):
-            self._requeue(queued, now, label(change.event))
+            self._requeue(queued, now, event)
         self._in_flight.note(change)
 
     def flush_backoff(self, now: float) -> None:
