@@ -7,7 +7,12 @@ from hypothesis import strategies as st
 
 from berth.cluster.arrays import Interner
 from berth.cluster.nodes import NodeTable
-from berth.framework.node_selection import matches_expressions, matches_node_selector, matches_term
+from berth.framework.node_selection import (
+    matcher_of,
+    matches_expressions,
+    matches_node_selector,
+    matches_term,
+)
 from berth.objects.base import LabelSelectorRequirement, ObjectMeta, SelectorOperator
 from berth.objects.nodes import Node
 from berth.objects.pods import NodeSelector, NodeSelectorTerm
@@ -135,3 +140,29 @@ def test_columns_equal_the_scalar_rule(rows: list[Labels], terms: list[NodeSelec
     got = matches_node_selector(a_table(*rows), NodeSelector(node_selector_terms=tuple(terms)))
     assert got.dtype == np.bool_
     assert got.tolist() == [any(scalar(one, labels) for one in terms) for labels in rows]
+
+
+fields_of_nodes = st.builds(
+    LabelSelectorRequirement,
+    key=st.sampled_from(["metadata.name", "metadata.namespace"]),
+    operator=st.sampled_from(["In", "NotIn", "Exists"]),
+    values=st.lists(st.sampled_from(["n0", "n1", ""]), max_size=2).map(tuple),
+)
+
+
+@given(
+    st.lists(st.dictionaries(keys, values), min_size=1, max_size=4),
+    st.lists(
+        st.builds(
+            lambda asked, named: NodeSelectorTerm(match_expressions=tuple(asked), match_fields=tuple(named)),
+            st.lists(expressions, max_size=2),
+            st.lists(fields_of_nodes, max_size=2),
+        ),
+        max_size=3,
+    ),
+)
+def test_single_nodes_are_matched_as_columns_are(rows: list[Labels], terms: list[NodeSelectorTerm]) -> None:
+    selector = NodeSelector(node_selector_terms=tuple(terms))
+    matches = matcher_of(selector)
+    nodes = [Node(metadata=ObjectMeta(name=f"n{i}", labels=labels)) for i, labels in enumerate(rows)]
+    assert [matches(node) for node in nodes] == matches_node_selector(a_table(*rows), selector).tolist()

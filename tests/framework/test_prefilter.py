@@ -104,3 +104,10 @@ def test_what_holds_for_all_nodes_is_asked_anew_whenever_an_evaluation_is_mended
     evaluation.mend()
     assert not evaluation.fits.any()
     assert str(evaluation.unschedulable()) == ("0/3 nodes are available: node(s) didn't satisfy plugin P.")
+
+
+def test_who_turned_the_pod_away() -> None:
+    assert asked(only("a"), no("1", Finality.OPEN), no("2"), no("3")).rejected_by == ("P2",)
+    assert asked(no("1", Finality.OPEN), no("2", Finality.OPEN), Says()).rejected_by == ("P1",)
+    assert asked(Says(), only("a"), only("b")).rejected_by == ("P1", "P2")
+    assert asked(only("a"), Says()).rejected_by == ()

@@ -6,6 +6,7 @@ from berth.scheduling.evaluation import Evaluation, Unschedulable
 from berth.scheduling.evaluations import Evaluations
 from berth.scheduling.ties import TieBreaker
 from tests.builders import a_cluster, a_node, a_pod
+from tests.scheduling.modern_worlds import MODERN
 from tests.scheduling.worlds import PROFILE, WEIGHTS
 
 
@@ -99,3 +100,21 @@ def test_one_evaluation_is_always_kept() -> None:
     kept = Evaluations(PROFILE, cluster, max_bytes=0)
     pod = cluster.incoming(a_pod())
     assert kept.of(pod) is kept.of(pod)
+
+
+def test_who_keeps_the_pod_off_all_nodes() -> None:
+    cluster = a_cluster(
+        a_node("n1", cpu="1", taints=["spot:NoSchedule"]),
+        a_node("n2", taints=["spot:NoSchedule"]),
+        a_node("n3"),
+    )
+    cordoned = a_cluster(a_node("n1", unschedulable=True), a_node("n2", cpu="1"))
+
+    def rejected_by(pod: Pod, within: Cluster) -> frozenset[str]:
+        return Evaluation(MODERN, within.incoming(pod), within).unschedulable().rejected_by
+
+    # Of a node the first filter that it fails.
+    assert rejected_by(a_pod(cpu="9"), cluster) == {"TaintToleration", "NodeResourcesFit"}
+    assert rejected_by(a_pod(cpu="9"), cordoned) == {"NodeUnschedulable", "NodeResourcesFit"}
+    assert rejected_by(a_pod(claims=["none"]), cluster) == {"VolumeRestrictions"}
+    assert rejected_by(a_pod(), Cluster()) == frozenset()

@@ -10,6 +10,11 @@ from berth.cluster.specs import HostPort
 ANY_IP = "0.0.0.0"
 
 
+def collide(a: HostPort, b: HostPort) -> bool:
+    """Tell whether two pods on one node can't take both: 0.0.0.0 conflicts with every IP of the port."""
+    return a[:2] == b[:2] and (a[2] == b[2] or ANY_IP in (a[2], b[2]))
+
+
 class HostPortTable:
     """For each host port seen, how many pods of each node take it (int32[n_rows])."""
 

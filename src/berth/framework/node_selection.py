@@ -5,13 +5,16 @@ expressions and all fields must. A term without any matches no node, nor does on
 refuse.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from berth.cluster.arrays import NONE, BoolColumn
 from berth.cluster.nodes import NodeTable
 from berth.objects.base import LabelSelectorRequirement
+from berth.objects.nodes import Node
 from berth.objects.pods import NodeSelector, NodeSelectorTerm
-from berth.objects.selectors import SelectorError, from_node_expressions
+from berth.objects.selectors import EVERYTHING, Selector, SelectorError, from_node_expressions
 
 NAME_FIELD = "metadata.name"
 """The only field of a node that ``matchFields`` knows; every other one is empty."""
@@ -75,3 +78,32 @@ def _matches_field(nodes: NodeTable, field: LabelSelectorRequirement, with_field
     else:
         equal = np.full(nodes.n_rows, value == "", dtype=np.bool_)
     return equal if field.operator == "In" else ~equal
+
+
+NodeMatcher = Callable[[Node], bool]
+"""Tells whether a single node matches."""
+
+
+def matcher_of(selector: NodeSelector) -> NodeMatcher:
+    """Read a selector once, to be asked of single nodes: `matches_node_selector` without columns."""
+    terms = [read for term in selector.node_selector_terms if (read := _read(term)) is not None]
+    return lambda node: any(
+        labels.matches(node.metadata.labels) and all(_is_met(field, node.metadata.name) for field in fields)
+        for labels, fields in terms
+    )
+
+
+def _read(term: NodeSelectorTerm) -> tuple[Selector, tuple[LabelSelectorRequirement, ...]] | None:
+    """Read a term; None of one that matches no node."""
+    if not term.match_expressions:
+        return (EVERYTHING, term.match_fields) if term.match_fields else None
+    try:
+        return from_node_expressions(term.match_expressions), term.match_fields
+    except SelectorError:
+        return None
+
+
+def _is_met(field: LabelSelectorRequirement, name: str) -> bool:
+    if field.operator not in ("In", "NotIn") or len(field.values) != 1:
+        return False
+    return (field.values[0] == (name if field.key == NAME_FIELD else "")) == (field.operator == "In")

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from berth.cluster.arrays import ALL_ROWS, IdColumn, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.log import Changes
+from berth.framework.changes import EVERYTHING, Hint, Wakes, helps_always
 from berth.framework.counted import Counted
 from berth.framework.rules import Rule
 
@@ -172,7 +173,15 @@ class Plugin(Generic[S]):
 
 
 class FilterPlugin(Plugin[S]):
-    """A predicate: which nodes can take the pod?"""
+    """A predicate: which nodes can take the pod?
+
+    Attributes
+    ----------
+    wakes_on : dict of Resource to Action
+        The changes after which a pod that the plugin turned away is worth another look.
+    """
+
+    wakes_on: ClassVar[Wakes] = EVERYTHING
 
     def reject(self, state: S) -> Rejection | None:
         """Return why no node can take the pod, whichever it is; None, as before 1.36, where nodes have to be asked."""
@@ -210,6 +219,14 @@ class FilterPlugin(Plugin[S]):
     def reasons(self, state: S, code: int) -> tuple[str, ...]:
         """Return the reasons that a code stands for, in the release's words; of an error, its text."""
         raise NotImplementedError
+
+    def hint(self, pod: Incoming, cluster: Cluster) -> Hint:
+        """Return what tells of a change that the plugin wakes on whether it may help a pod that it turned away.
+
+        It is made once for the pods of a shape and then asked of many changes; it may say yes too often, never no
+        where the answer would be another now. Upstream's ``QueueingHintFn``.
+        """
+        return helps_always
 
 
 class ScorePlugin(Plugin[S]):

@@ -25,12 +25,15 @@ class PreFiltered:
         The only nodes that are to be asked; None for all.
     restricted_by : tuple of str
         The filters that named them.
+    rejected_by : tuple of str
+        The filters that turned the pod away as a whole.
     """
 
     error: str | None = None
     rejection: tuple[str, ...] = ()
     names: frozenset[str] | None = None
     restricted_by: tuple[str, ...] = ()
+    rejected_by: tuple[str, ...] = ()
 
     @property
     def left_out(self) -> str:
@@ -56,28 +59,29 @@ def prefilter(filters: Iterable[tuple[str, FilterPlugin[Any], Any]]) -> PreFilte
     names: frozenset[str] | None = None
     restricted_by: list[str] = []
     rejection: tuple[str, ...] = ()
+    rejected_by: tuple[str, ...] = ()
     for name, plugin, state in filters:
         rejected = plugin.reject(state)
         if rejected is not None:
             if rejected.finality is not Finality.OPEN:
-                return _stop(rejected)
-            rejection = rejected.reasons
+                return _stop(name, rejected)
+            rejection, rejected_by = rejected.reasons, (name,)
             continue
         named = plugin.restrict(state)
         if named is not None:
             restricted_by = sorted({*restricted_by, name})
             names = named if names is None else names & named
             if not names:
-                return PreFiltered(rejection=(_none_left(restricted_by),))
+                return PreFiltered(rejection=(_none_left(restricted_by),), rejected_by=tuple(restricted_by))
     if rejection:
-        return PreFiltered(rejection=rejection)
+        return PreFiltered(rejection=rejection, rejected_by=rejected_by)
     return EVERY_NODE if names is None else PreFiltered(names=names, restricted_by=tuple(restricted_by))
 
 
-def _stop(rejected: Rejection) -> PreFiltered:
+def _stop(name: str, rejected: Rejection) -> PreFiltered:
     if rejected.finality is Finality.ERROR:
         return PreFiltered(error=", ".join(rejected.reasons))
-    return PreFiltered(rejection=rejected.reasons)
+    return PreFiltered(rejection=rejected.reasons, rejected_by=(name,))
 
 
 def _none_left(plugins: list[str]) -> str:

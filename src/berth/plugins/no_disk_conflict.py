@@ -10,6 +10,7 @@ from berth.cluster.arrays import ALL_ROWS, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.log import Changes
 from berth.cluster.specs import SpecTable
+from berth.framework.changes import Action, AssignedPodChange, Change, Hint, ObjectChange, Resource, Wakes
 from berth.framework.plugin import FITS, BatchKind, FilterPlugin, Rejection
 from berth.objects.pods import Volume
 
@@ -129,6 +130,11 @@ class VolumeRestrictions(FilterPlugin[RestrictionState]):
 
     name: ClassVar[str] = "VolumeRestrictions"
     disks: ClassVar[NoDiskConflict] = NoDiskConflict()
+    wakes_on: ClassVar[Wakes] = {
+        Resource.NODE: Action.ADD,
+        Resource.ASSIGNED_POD: Action.DELETE,
+        Resource.PERSISTENT_VOLUME_CLAIM: Action.ADD,
+    }
 
     def skips(self, pod: Incoming, cluster: Cluster) -> bool:
         return not pod.info.spec.volumes
@@ -165,6 +171,24 @@ class VolumeRestrictions(FilterPlugin[RestrictionState]):
 
     def reasons(self, state: RestrictionState, code: int) -> tuple[str, ...]:
         return (IN_USE_REASON,) if code == IN_USE else (REASON,)
+
+    def hint(self, pod: Incoming, cluster: Cluster) -> Hint:
+        claims, disks = frozenset(pod.info.claims), disks_of(pod.info.spec.volumes)
+
+        def helps(change: Change) -> bool:
+            match change:
+                case AssignedPodChange(old=old) if old:
+                    # Disks know no namespaces, though upstream's hint asks for the same one here as well.
+                    theirs = disks_of(old.info.spec.volumes) if disks else ()
+                    return (old.namespace == pod.namespace and not claims.isdisjoint(old.info.claims)) or any(
+                        conflict(a, b) for a in disks for b in theirs
+                    )
+                case ObjectChange(new=claim) if claim:
+                    meta = claim.metadata
+                    return meta.namespace == pod.namespace and meta.name in claims
+            return True
+
+        return helps
 
     def mend(self, state: RestrictionState, changes: Changes) -> Rows | None:
         was_used = state.n_users > 0

@@ -13,14 +13,17 @@ from numpy.typing import NDArray
 from berth.cluster.arrays import ALL_ROWS, BoolColumn, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.log import Changes
+from berth.framework.changes import Action, Change, Hint, NodeChange, Resource
 from berth.framework.node_selection import (
     NAME_FIELD,
+    matcher_of,
     matches_expressions,
     matches_node_selector,
     matches_term,
 )
 from berth.framework.normalize import scale_to_maximum
 from berth.framework.plugin import FITS, BatchKind, FilterPlugin, Rejection, ScorePlugin
+from berth.objects.nodes import Node
 from berth.objects.pods import NodeSelector, NodeSelectorTerm, PreferredSchedulingTerm
 from berth.objects.selectors import SelectorError, from_map, from_node_expressions
 
@@ -100,6 +103,7 @@ class NodeAffinity(FilterPlugin[Wanted]):
 
     name = "NodeAffinity"
     reads_pods = False
+    wakes_on = {Resource.NODE: Action.ADD | Action.UPDATE_NODE_LABEL}
 
     def skips(self, pod: Incoming, cluster: Cluster) -> bool:
         return self.added is None and _wants_no_nodes(pod)
@@ -135,6 +139,28 @@ class NodeAffinity(FilterPlugin[Wanted]):
         if code == 2:
             return ("node(s) didn't match scheduler-enforced node affinity",)
         return ("node(s) didn't match Pod's node affinity/selector",) if code != FITS else ()
+
+    def hint(self, pod: Incoming, cluster: Cluster) -> Hint:
+        spec = pod.info.spec
+        labels = from_map(spec.node_selector)
+        required = (
+            spec.affinity.node_affinity.required if spec.affinity and spec.affinity.node_affinity else None
+        )
+        terms = [matcher_of(required)] if required else []
+        enforced = [matcher_of(self.added)] if self.added else []
+
+        def matches(node: Node) -> bool:
+            return labels.matches(node.metadata.labels) and all(
+                matches_terms(node) for matches_terms in (*terms, *enforced)
+            )
+
+        def helps(change: Change) -> bool:
+            match change:
+                case NodeChange(old=old, new=new) if new:
+                    return matches(new) and (old is None or not matches(old))
+            return False
+
+        return helps
 
     def batch(self, state: Wanted, feasible: NDArray[np.bool_]) -> BatchKind:
         return BatchKind.CONSTANT

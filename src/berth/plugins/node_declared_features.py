@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from berth.cluster.arrays import ALL_ROWS, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.nodes import by_interned
+from berth.framework.changes import Action, Change, Hint, NodeChange, OwnChange, Resource
 from berth.framework.plugin import FITS, BatchKind, FilterPlugin
 from berth.objects.pods import PodSpec
 
@@ -72,6 +73,10 @@ class NodeDeclaredFeatures(FilterPlugin[Needed]):
 
     name = "NodeDeclaredFeatures"
     reads_pods = False
+    wakes_on = {
+        Resource.NODE: Action.ADD | Action.UPDATE_NODE_DECLARED_FEATURE,
+        Resource.UNSCHEDULED_POD: Action.UPDATE,
+    }
 
     def skips(self, pod: Incoming, cluster: Cluster) -> bool:
         return not self.enabled or not needed_features(pod.info.spec)
@@ -93,6 +98,17 @@ class NodeDeclaredFeatures(FilterPlugin[Needed]):
 
     def reasons(self, state: Needed, code: int) -> tuple[str, ...]:
         return ("node(s) didn't match Pod's required features",) if code != FITS else ()
+
+    def hint(self, pod: Incoming, cluster: Cluster) -> Hint:
+        def helps(change: Change) -> bool:
+            match change:
+                case NodeChange(old=old, new=new) if new:
+                    return old is None or old.status.declared_features != new.status.declared_features
+                case OwnChange(old=before, new=updated):
+                    return needed_features(before.info.spec) != needed_features(updated.info.spec)
+            return False
+
+        return helps
 
     def batch(self, state: Needed, feasible: NDArray[np.bool_]) -> BatchKind:
         return BatchKind.CONSTANT

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from berth.cluster.arrays import ALL_ROWS, NONE, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.log import Changes
+from berth.framework.changes import Action, Resource
 from berth.framework.plugin import FITS, BatchKind, FilterPlugin
 
 
@@ -28,6 +29,7 @@ class NodeName(FilterPlugin[NamedNode]):
 
     name = "NodeName"
     reads_pods = False
+    wakes_on = {Resource.NODE: Action.ADD}
 
     def skips(self, pod: Incoming, cluster: Cluster) -> bool:
         return not pod.node_name

@@ -7,7 +7,9 @@ from numpy.typing import NDArray
 
 from berth.cluster.arrays import ALL_ROWS, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
+from berth.cluster.ports import collide
 from berth.cluster.specs import HostPort
+from berth.framework.changes import Action, AssignedPodChange, Change, Hint, Resource
 from berth.framework.plugin import FITS, BatchKind, FilterPlugin
 
 
@@ -26,6 +28,7 @@ class NodePorts(FilterPlugin[Wanted]):
     reason: str = "node(s) didn't have free ports for the requested pod ports"
 
     name = "NodePorts"
+    wakes_on = {Resource.NODE: Action.ADD, Resource.ASSIGNED_POD: Action.DELETE}
 
     def skips(self, pod: Incoming, cluster: Cluster) -> bool:
         return not pod.info.host_ports
@@ -44,6 +47,16 @@ class NodePorts(FilterPlugin[Wanted]):
 
     def reasons(self, state: Wanted, code: int) -> tuple[str, ...]:
         return (self.reason,) if code != FITS else ()
+
+    def hint(self, pod: Incoming, cluster: Cluster) -> Hint:
+        wanted = pod.info.host_ports
+
+        def helps(change: Change) -> bool:
+            if isinstance(change, AssignedPodChange) and change.old:
+                return any(collide(port, freed) for port in wanted for freed in change.old.info.host_ports)
+            return True
+
+        return helps
 
     def batch(self, state: Wanted, feasible: NDArray[np.bool_]) -> BatchKind:
         return BatchKind.LOCAL if state.ports else BatchKind.CONSTANT

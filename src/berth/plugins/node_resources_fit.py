@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from berth.cluster.accounting import BASE_RESOURCES, CPU, EPHEMERAL_STORAGE, MEMORY, PODS
 from berth.cluster.arrays import ALL_ROWS, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
+from berth.framework.changes import Action, AssignedPodChange, Change, Hint, NodeChange, Resource
 from berth.framework.plugin import BatchKind, FilterPlugin
 from berth.framework.rules import Rule, RuleKind, Term
 
@@ -48,6 +49,11 @@ class NodeResourcesFit(FilterPlugin[Fit]):
     ignored: frozenset[str] = frozenset()
 
     name = "NodeResourcesFit"
+    wakes_on = {
+        Resource.NODE: Action.ADD | Action.UPDATE_NODE_ALLOCATABLE,
+        Resource.ASSIGNED_POD: Action.DELETE | Action.UPDATE_POD_SCALE_DOWN,
+        Resource.UNSCHEDULED_POD: Action.UPDATE_POD_SCALE_DOWN,
+    }
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> Fit:
         asked, held = pod.info.asked, pod.info.held
@@ -86,6 +92,27 @@ class NodeResourcesFit(FilterPlugin[Fit]):
             for bit, check in enumerate(state.checks)
             if code >> bit & 1
         )
+
+    def hint(self, pod: Incoming, cluster: Cluster) -> Hint:
+        names = cluster.resources.items
+        ids = [
+            (resource_id, amount) for resource_id, amount, _ in self.prepare(pod, cluster).checks if amount
+        ]
+        asked = [(names[resource_id], amount) for resource_id, amount in ids]
+
+        def helps(change: Change) -> bool:
+            match change:
+                case NodeChange(old=old):
+                    offered, before = change.offered, change.offered_before
+                    return all(offered.get(name, 0) >= amount for name, amount in asked) and (
+                        old is None or any(offered.get(name, 0) > before.get(name, 0) for name, _ in asked)
+                    )
+                case AssignedPodChange(old=old, new=new) if old and new:
+                    held, left = old.info.held, new.info.held
+                    return any(held.get(i, 0) > left.get(i, 0) for i, _ in ids)
+            return True
+
+        return helps
 
     def batch(self, state: Fit, feasible: NDArray[np.bool_]) -> BatchKind:
         return BatchKind.LOCAL

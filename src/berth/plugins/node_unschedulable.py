@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from berth.cluster.arrays import ALL_ROWS, BoolColumn, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
+from berth.framework.changes import Action, Change, Hint, NodeChange, OwnChange, Resource
 from berth.framework.plugin import FITS, BatchKind, FilterPlugin
 from berth.objects.nodes import Taint
 from berth.objects.taints import tolerated
@@ -43,6 +44,10 @@ class NodeUnschedulable(FilterPlugin[Cordon]):
 
     name = "NodeUnschedulable"
     reads_pods = False
+    wakes_on = {
+        Resource.NODE: Action.ADD | Action.UPDATE_NODE_TAINT,
+        Resource.UNSCHEDULED_POD: Action.UPDATE_POD_TOLERATION,
+    }
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> Cordon:
         tolerations = pod.info.spec.tolerations
@@ -65,6 +70,17 @@ class NodeUnschedulable(FilterPlugin[Cordon]):
 
     def reasons(self, state: Cordon, code: int) -> tuple[str, ...]:
         return (self.reason,) if code != FITS else ()
+
+    def hint(self, pod: Incoming, cluster: Cluster) -> Hint:
+        def helps(change: Change) -> bool:
+            match change:
+                case NodeChange(old=old, new=new) if new:
+                    return not new.spec.unschedulable and (old is None or old.spec.unschedulable)
+                case OwnChange(new=updated):
+                    return self.prepare(updated, cluster).is_tolerated
+            return False
+
+        return helps
 
     def batch(self, state: Cordon, feasible: NDArray[np.bool_]) -> BatchKind:
         return BatchKind.CONSTANT

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from berth.cluster.arrays import ALL_ROWS, BoolColumn, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
+from berth.framework.changes import Action, Change, Hint, NodeChange, Resource
 from berth.framework.normalize import scale_to_maximum
 from berth.framework.plugin import FITS, BatchKind, FilterPlugin, ScorePlugin
+from berth.objects.nodes import Node
 from berth.objects.pods import Toleration
 from berth.objects.taints import tolerated
 
@@ -61,6 +63,10 @@ class TolerateTaints(FilterPlugin[Tolerations]):
 
     name = "TaintToleration"
     reads_pods = False
+    wakes_on = {
+        Resource.NODE: Action.ADD | Action.UPDATE_NODE_TAINT,
+        Resource.UNSCHEDULED_POD: Action.UPDATE_POD_TOLERATION,
+    }
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> Tolerations:
         return Tolerations(cluster, pod.info.spec.tolerations, self.compares)
@@ -78,6 +84,22 @@ class TolerateTaints(FilterPlugin[Tolerations]):
 
     def reasons(self, state: Tolerations, code: int) -> tuple[str, ...]:
         return (self.reason,) if code != FITS else ()
+
+    def hint(self, pod: Incoming, cluster: Cluster) -> Hint:
+        tolerations = pod.info.spec.tolerations
+
+        def stands(node: Node) -> bool:
+            return all(
+                taint.effect not in self.effects or tolerated(tolerations, taint, compares=self.compares)
+                for taint in node.spec.taints
+            )
+
+        def helps(change: Change) -> bool:
+            if isinstance(change, NodeChange) and change.new:
+                return stands(change.new) and (change.old is None or not stands(change.old))
+            return True
+
+        return helps
 
     def batch(self, state: Tolerations, feasible: NDArray[np.bool_]) -> BatchKind:
         return BatchKind.CONSTANT

@@ -35,6 +35,7 @@ class NotSupported(FilterPlugin[Need]):
 
     name = "NotSupported"
     reads_pods = False
+    wakes_on = {}
 
     def skips(self, pod: Incoming, cluster: Cluster) -> bool:
         return not self.needs(pod.info.spec)

@@ -1,5 +1,6 @@
 """NoVolumeZoneConflict: is the node in the zone and region of the volumes of the pod's claims?"""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,6 +12,7 @@ from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.labels import LabelColumns
 from berth.cluster.log import Changes
 from berth.cluster.objects import ClusterObjects
+from berth.framework.changes import Action, Change, Hint, ObjectChange, Resource, Wakes
 from berth.framework.plugin import FITS, BatchKind, FilterPlugin, Rejection
 from berth.framework.verdicts import Verdicts
 from berth.objects.selectors import Requirement, Selector
@@ -18,6 +20,7 @@ from berth.objects.storage import (
     WAIT_FOR_FIRST_CONSUMER,
     PersistentVolume,
     PersistentVolumeClaim,
+    StorageClass,
     storage_class_of,
 )
 
@@ -27,6 +30,7 @@ GA_LABELS = {
     ZONE_LABELS[1]: "topology.kubernetes.io/region",
 }
 """What the labels are called today."""
+ALL_LABELS = (*ZONE_LABELS, *GA_LABELS.values())
 ZONE_CONFLICT = 1
 REASON = "node(s) had no available volume zone"
 
@@ -62,6 +66,12 @@ class VolumeZone(FilterPlugin[VolumeZoneState]):
     class_annotation: bool = True
     binding_mode_required: bool = True
     refuses: bool = False
+    wakes_on: ClassVar[Wakes] = {
+        Resource.NODE: Action.ADD | Action.UPDATE_NODE_LABEL,
+        Resource.STORAGE_CLASS: Action.ADD,
+        Resource.PERSISTENT_VOLUME_CLAIM: Action.ADD | Action.UPDATE,
+        Resource.PERSISTENT_VOLUME: Action.ADD | Action.UPDATE,
+    }
 
     def skips(self, pod: Incoming, cluster: Cluster) -> bool:
         return not pod.info.claims
@@ -72,7 +82,7 @@ class VolumeZone(FilterPlugin[VolumeZoneState]):
         if not state.has_claims:
             return state
         labels = cluster.nodes.labels
-        keys = (*ZONE_LABELS, *GA_LABELS.values()) if self.refuses else ZONE_LABELS
+        keys = ALL_LABELS if self.refuses else ZONE_LABELS
         zoned = np.any([labels.column(key) != NONE for key in keys], axis=0)
         # A node that is out is not asked about the next claim: an error there would not come up.
         open_rows = zoned.copy()
@@ -100,6 +110,19 @@ class VolumeZone(FilterPlugin[VolumeZoneState]):
 
     def reasons(self, state: VolumeZoneState, code: int) -> tuple[str, ...]:
         return (state.error(code) if code < FITS else REASON,)
+
+    def hint(self, pod: Incoming, cluster: Cluster) -> Hint:
+        def helps(change: Change) -> bool:
+            match change:
+                case ObjectChange(new=StorageClass(volume_binding_mode=mode)):
+                    return mode == WAIT_FOR_FIRST_CONSUMER
+                case ObjectChange(new=PersistentVolumeClaim(metadata=meta)):
+                    return meta.namespace == pod.namespace and meta.name in pod.info.claims
+                case ObjectChange(old=PersistentVolume() as old, new=PersistentVolume() as new):
+                    return zones_of(old) != zones_of(new)
+            return True
+
+        return helps
 
     def mend(self, state: VolumeZoneState, changes: Changes) -> Rows | None:
         # Claims, volumes and classes that change reset everything. What is left are nodes, by their labels.
@@ -138,20 +161,27 @@ class VolumeZone(FilterPlugin[VolumeZoneState]):
         return self.unbound.format(name=claim.metadata.name)
 
 
+def zones_of(volume: PersistentVolume, keys: Iterable[str] = ALL_LABELS) -> dict[str, frozenset[str]]:
+    """Return the zones that a volume's labels name, by label.
+
+    The label of a volume names several zones as ``a__b``; one with an empty part is passed over.
+    """
+    labels = volume.metadata.labels
+    named = {
+        key: frozenset(zone.strip() for zone in labels[key].split("__")) for key in keys if key in labels
+    }
+    return {key: zones for key, zones in named.items() if "" not in zones}
+
+
 def in_zones_of(
     volume: PersistentVolume, labels: LabelColumns, keys: tuple[str, ...] = ZONE_LABELS
 ) -> BoolColumn:
     """Tell which rows have, for each zone label of a volume, one of its values (bool[n_rows]).
 
-    The label of a volume names several zones as ``a__b``; one with an empty part is passed over. With today's labels
-    among the keys, a node that lacks an old one may have today's in its place.
+    With today's labels among the keys, a node that lacks an old one may have today's in its place.
     """
     met = np.ones(labels.n_rows, dtype=np.bool_)
-    for key in keys:
-        text = volume.metadata.labels.get(key)
-        zones = frozenset(zone.strip() for zone in text.split("__")) if text is not None else frozenset()
-        if not zones or "" in zones:
-            continue
+    for key, zones in zones_of(volume, keys).items():
         within = labels.matches(Selector((Requirement(key, "In", zones),)))
         if len(keys) > len(ZONE_LABELS) and key in GA_LABELS:
             today = labels.matches(Selector((Requirement(GA_LABELS[key], "In", zones),)))

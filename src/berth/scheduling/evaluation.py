@@ -1,7 +1,7 @@
 """What a profile makes of one shape of pods over all nodes, kept and mended row by row."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -32,11 +32,14 @@ class Unschedulable:
         How many nodes each reason concerns: of the first filter that each node fails, or of all if the profile says so.
     rejection : tuple of str
         Why the pod was turned away before any node was looked at, if it was (1.36).
+    rejected_by : frozenset of str
+        The filters behind it all (1.36's ``UnschedulablePlugins``): only what helps one of them helps the pod.
     """
 
     n_nodes: int
     reasons: dict[str, int]
     rejection: tuple[str, ...] = ()
+    rejected_by: frozenset[str] = field(default=frozenset(), compare=False)
 
     def __str__(self) -> str:
         if self.rejection:
@@ -261,18 +264,21 @@ class Evaluation:
         if self.dropped is not None:
             n_nodes -= int((self.cluster.nodes.alive & self.dropped).sum())
         if self.before.rejection:
-            return Unschedulable(n_nodes, counts, self.before.rejection)
+            return Unschedulable(n_nodes, counts, self.before.rejection, frozenset(self.before.rejected_by))
         asked = self.asked()
         n_left_out = n_nodes - int(asked.sum())
         if n_left_out:
             counts[self.before.left_out] = n_left_out
         failing = self.failing()
+        rejected_by = set(self.before.restricted_by)
         for i, codes in enumerate(self.codes):
             found, times = np.unique(codes[asked & failing[i]], return_counts=True)
+            if len(found):
+                rejected_by.add(self.profile.filters[i].name)
             for code, n in zip(found.tolist(), times.tolist(), strict=True):
                 for reason in self.profile.reported(self.reasons(i, code)):
                     counts[reason] = counts.get(reason, 0) + n
-        return Unschedulable(n_nodes, counts)
+        return Unschedulable(n_nodes, counts, rejected_by=frozenset(rejected_by))
 
     def _may_fail(self) -> bool:
         """Tell whether a row meets an error of a filter; where no codes are needed there are none."""

@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 from berth.cluster.arrays import ALL_ROWS, BoolColumn, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.log import Changes
+from berth.framework.changes import Hint
 from berth.framework.counted import Counted, DomainCounts, Use
 from berth.framework.plugin import FITS, BatchKind, FilterPlugin, Rejection
+from berth.plugins.inter_pod_affinity.hints import WAKES_ON, hint_of
 from berth.plugins.inter_pod_affinity.matching import Reaching, on_nodes
 from berth.plugins.inter_pod_affinity.required import EMPTY_KEY, Required, is_above_zero
 from berth.plugins.inter_pod_affinity.tally import Tally
@@ -49,6 +51,7 @@ class MatchInterPodAffinity(FilterPlugin[Required]):
     rules: Rules = Rules.ALL_TERMS
 
     name = "InterPodAffinity"
+    wakes_on = WAKES_ON
 
     def skips(self, pod: Incoming, cluster: Cluster) -> bool:
         return not pod.info.has_affinity and not cluster.affinity_pods
@@ -121,6 +124,9 @@ class MatchInterPodAffinity(FilterPlugin[Required]):
         if code == UNREADABLE:
             return (state.unreadable or "",)
         return (REASONS[code],) if self.rules is Rules.TODAY else (NOT_MATCHED, REASONS[code])
+
+    def hint(self, pod: Incoming, cluster: Cluster) -> Hint:
+        return hint_of(pod, cluster, self.rules)
 
     def mend(self, state: Required, changes: Changes) -> Rows | None:
         if changes.nodes and not all(tally.holds() for tally in state.tallies()):

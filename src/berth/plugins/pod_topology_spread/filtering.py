@@ -12,12 +12,25 @@ from numpy.typing import NDArray
 from berth.cluster.arrays import ALL_ROWS, BoolColumn, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.log import Changes
+from berth.framework.changes import (
+    Action,
+    AssignedPodChange,
+    Change,
+    Hint,
+    NodeChange,
+    OwnChange,
+    Resource,
+    Wakes,
+    helps_always,
+)
 from berth.framework.counted import Counted, DomainCounts, Use
 from berth.framework.plugin import FITS, BatchKind, FilterPlugin, Finality, Rejection
+from berth.objects.nodes import Node
 from berth.objects.pods import TopologySpreadConstraint
 from berth.plugins.pod_topology_spread.constraints import (
     DO_NOT_SCHEDULE,
     TOPOLOGY_SPREAD,
+    Constraint,
     SpreadRules,
     constraints_of,
 )
@@ -80,6 +93,11 @@ class SpreadFilter(FilterPlugin[HardSpread]):
 
     name: ClassVar[str] = "PodTopologySpread"
     legacy_names: ClassVar[tuple[str, ...]] = ("EvenPodsSpread",)
+    wakes_on: ClassVar[Wakes] = {
+        Resource.NODE: Action.ADD | Action.DELETE | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_TAINT,
+        Resource.ASSIGNED_POD: Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE,
+        Resource.UNSCHEDULED_POD: Action.UPDATE_POD_LABEL | Action.UPDATE_POD_TOLERATION,
+    }
 
     def skips(self, pod: Incoming, cluster: Cluster) -> bool:
         return not pod.info.spec.topology_spread_constraints and not self.defaults
@@ -138,6 +156,34 @@ class SpreadFilter(FilterPlugin[HardSpread]):
             return (state.error,)
         return (REASON,) if code == SKEWED else (self.rules.missing_label,)
 
+    def hint(self, pod: Incoming, cluster: Cluster) -> Hint:
+        constraints = constraints_of(pod, cluster, DO_NOT_SCHEDULE, self.rules, self.defaults)
+        if constraints.error or not pod.info.spec.topology_spread_constraints:
+            # Default constraints select by services and workloads, which come and go.
+            return helps_always
+
+        def helps(change: Change) -> bool:
+            match change:
+                case NodeChange(old=old, new=new):
+                    return _moves_domains(constraints.all, old, new)
+                case OwnChange(new=new) if change.action is Action.UPDATE_POD_TOLERATION:
+                    return any(c.honors_taints for c in constraints.all)
+                case OwnChange(old=before, new=after):
+                    return any(
+                        c.selector.matches(before.labels) != c.selector.matches(after.labels)
+                        for c in constraints.all
+                    )
+                case AssignedPodChange(old=old, new=new):
+                    within = [p is not None and p.namespace == pod.namespace for p in (old, new)]
+                    return any(within) and any(
+                        (old is not None and c.selector.matches(old.labels))
+                        != (new is not None and c.selector.matches(new.labels))
+                        for c in constraints.all
+                    )
+            return False
+
+        return helps
+
     def mend(self, state: HardSpread, changes: Changes) -> Rows | None:
         if not state.domains:
             return np.empty(0, dtype=np.intp)
@@ -191,3 +237,17 @@ class SpreadFilter(FilterPlugin[HardSpread]):
 
     def moved_by(self, state: HardSpread, other: Incoming) -> bool:
         return any(domains.matching.counts_shape(other) for domains in state.domains)
+
+
+def _moves_domains(constraints: tuple[Constraint, ...], old: Node | None, new: Node | None) -> bool:
+    """Tell whether a node that counts comes, goes, or counts in another way (1.36, ``isSchedulableAfterNodeChange``)."""
+
+    def counts(node: Node | None) -> bool:
+        return node is not None and all(c.key in node.metadata.labels for c in constraints)
+
+    if counts(old) != counts(new):
+        return True
+    if old is None or new is None or not counts(new):
+        return False
+    before, after = old.metadata.labels, new.metadata.labels
+    return old.spec.taints != new.spec.taints or any(before[c.key] != after[c.key] for c in constraints)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from berth.cluster.arrays import ALL_ROWS, BoolColumn, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.log import Changes
+from berth.framework.changes import Hint, Wakes
 from berth.framework.csi_migration import Migration, NotTranslatable
 from berth.framework.node_selection import matches_node_selector
 from berth.framework.plugin import FITS, BatchKind, FilterPlugin, Finality, Rejection, ScorePlugin
@@ -34,6 +35,7 @@ from berth.plugins.volume_binding.claims import (
     tell_apart,
     what_is_amiss,
 )
+from berth.plugins.volume_binding.hints import WAKES_ON, hint_of
 from berth.plugins.volume_binding.matching import VolumeMatcher, asked_storage, provisionable
 from berth.plugins.volume_binding.reach import VolumeReach
 from berth.plugins.volume_binding.rules import SELECTED_NODE, BindingRules, SelectedNode
@@ -77,6 +79,7 @@ class VolumeBinding(FilterPlugin[VolumeBindingState]):
     reads_pods: ClassVar[bool] = False
     legacy_names: ClassVar[tuple[str, ...]] = ("CheckVolumeBinding",)
     rules: BindingRules = field(default_factory=BindingRules)
+    wakes_on: ClassVar[Wakes] = WAKES_ON
 
     def skips(self, pod: Incoming, cluster: Cluster) -> bool:
         return not pod.info.spec.volumes
@@ -122,6 +125,9 @@ class VolumeBinding(FilterPlugin[VolumeBindingState]):
             return (state.error(code),)
         texts = (self.rules.node_conflict, *REASONS[1:])
         return tuple(text for bit, text in enumerate(texts) if code & 1 << bit)
+
+    def hint(self, pod: Incoming, cluster: Cluster) -> Hint:
+        return hint_of(pod, claim_names(pod, self.rules))
 
     def mend(self, state: VolumeBindingState, changes: Changes) -> Rows | None:
         # Claims, volumes and classes that change reset everything. What is left are nodes, by their labels.

@@ -4,6 +4,7 @@ import numpy as np
 
 from berth.cluster.arrays import BoolColumn
 from berth.cluster.cluster import Cluster
+from berth.objects.base import Quantity
 from berth.objects.quantities import value
 from berth.objects.selectors import SelectorError, from_label_selector
 from berth.objects.storage import CSIStorageCapacity, PersistentVolumeClaim, StorageClass
@@ -24,8 +25,13 @@ def has_capacity(cluster: Cluster, claim: PersistentVolumeClaim, storage_class: 
 
 
 def _holds(capacity: CSIStorageCapacity, size: int) -> bool:
-    limit = capacity.capacity if capacity.maximum_volume_size is None else capacity.maximum_volume_size
+    limit = limit_of(capacity)
     return limit is not None and value(limit) >= size
+
+
+def limit_of(capacity: CSIStorageCapacity) -> Quantity | None:
+    """Return the size up to which a volume can be had; None if nothing is said."""
+    return capacity.capacity if capacity.maximum_volume_size is None else capacity.maximum_volume_size
 
 
 def _within(cluster: Cluster, capacity: CSIStorageCapacity) -> BoolColumn:

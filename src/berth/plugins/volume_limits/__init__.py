@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from berth.cluster.arrays import ALL_ROWS, NONE, BoolColumn, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.log import Changes
+from berth.framework.changes import Hint, Wakes
 from berth.framework.csi_migration import Migration
 from berth.framework.plugin import FITS, BatchKind, FilterPlugin
-from berth.objects.pods import Volume
 from berth.plugins.volume_limits.attached import Attached
 from berth.plugins.volume_limits.counting import (
     AZURE_DATA_DISK,
@@ -30,6 +30,7 @@ from berth.plugins.volume_limits.counting import (
     Mounting,
     limit_key,
 )
+from berth.plugins.volume_limits.hints import WAKES_ON, hint_of, may_count
 
 __all__ = [
     "AZURE_DATA_DISK", "BETA_INSTANCE_TYPE", "CINDER_DISK", "EBS_DISK", "GCE_DISK", "INSTANCE_TYPE", "CSICounter",
@@ -199,13 +200,14 @@ class CSIVolumeLimits(_VolumeLimits):
     counter: CSICounter
     reads_allocatable: bool = True
     reads_csi_nodes: bool = False
+    wakes_on: ClassVar[Wakes] = WAKES_ON
 
     name: ClassVar[str] = "NodeVolumeLimits"
     legacy_names: ClassVar[tuple[str, ...]] = ("MaxCSIVolumeCountPred",)
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> LimitState:
         volumes = pod.info.spec.volumes
-        if not any(map(self._may_count, volumes)):
+        if not any(may_count(volume, self.counter.migration) for volume in volumes):
             return LimitState(pod, cluster, Counted())
         mounting = Mounting(pod.namespace, pod.name, pod.uid, volumes, is_new=True)
         count = self.counter.count
@@ -256,13 +258,11 @@ class CSIVolumeLimits(_VolumeLimits):
                 if within[row] and limited[row]:
                     codes[row] = OWN_ERROR - 1 - row
 
+    def hint(self, pod: Incoming, cluster: Cluster) -> Hint:
+        return hint_of(pod, self.counter.migration, reads_allocatable=self.reads_allocatable)
+
     def _counter(self) -> Counter:
         return self.counter
-
-    def _may_count(self, volume: Volume) -> bool:
-        if volume.persistent_volume_claim or volume.ephemeral is not None:
-            return True
-        return self.counter.migration.handle(volume)[0] != ""
 
     def _migrated_sets(self, cluster: Cluster) -> set[frozenset[str]]:
         if not self.counter.migration.plugins:
