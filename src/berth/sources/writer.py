@@ -9,6 +9,7 @@ import msgspec
 from berth.cluster.cluster import Cluster
 from berth.cluster.objects import NamedObject
 from berth.cluster.pods import PHASES, PodValues
+from berth.objects.pod_records import DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER
 from berth.sources.checks import SnapshotError
 from berth.sources.intake import Intake
 from berth.sources.json_stream import Found
@@ -153,11 +154,18 @@ def _status(values: PodValues) -> dict[str, Any]:
     status: dict[str, Any] = {}
     if phase := PHASES[values.phase]:
         status["phase"] = phase
+    conditions = []
     if values.ready or values.ready_since:
         ready: dict[str, str] = {"type": "Ready", "status": "True" if values.ready else "False"}
         if values.ready_since:
             ready["lastTransitionTime"] = _time(values.ready_since)
-        status["conditions"] = [ready]
+        conditions.append(ready)
+    if values.preempted:
+        conditions.append({"type": DISRUPTION_TARGET, "status": "True", "reason": PREEMPTION_BY_SCHEDULER})
+    if conditions:
+        status["conditions"] = conditions
+    if values.started:
+        status["startTime"] = _time(values.started)
     if values.restarts:
         status["containerStatuses"] = [{"restartCount": values.restarts}]
     return status
