@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.cluster.arrays import ALL_ROWS, IdColumn, IntColumn, Rows
+from berth.cluster.arrays import ALL_ROWS, BoolColumn, IdColumn, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.log import Changes
 from berth.framework.rules import Rule
@@ -161,6 +161,18 @@ class FilterPlugin(Plugin[S]):
             Judge as if so many more pods of the shape were on the row; only asked of plugins that are LOCAL.
         """
         raise NotImplementedError
+
+    def beyond_help(self, state: S, codes: IntColumn, rows: Rows = ALL_ROWS) -> BoolColumn:
+        """Tell which of the rows that fail would do so without any of their pods (UnschedulableAndUnresolvable of 1.36).
+
+        Preemption leaves them out. By default all that fail a filter that does not look at pods, and no others.
+
+        Parameters
+        ----------
+        codes : int64[n]
+            What `filter` says of the rows.
+        """
+        return np.zeros(len(codes), dtype=np.bool_) if self.reads_pods else codes != FITS
 
     def reasons(self, state: S, code: int) -> tuple[str, ...]:
         """Return the reasons that a code stands for, in the release's words; of an error, its text."""

@@ -105,6 +105,9 @@ class MatchInterPodAffinity(FilterPlugin[Required]):
             _fail(codes, ANTI_AFFINITY)
         _fail(codes, ANTI_AFFINITY, _any_above_zero(state.shunned, rows, codes))
 
+    def beyond_help(self, state: Required, codes: IntColumn, rows: Rows = ALL_ROWS) -> BoolColumn:
+        return codes == AFFINITY
+
     def reasons(self, state: Required, code: int) -> tuple[str, ...]:
         if code == EXISTING_UNREADABLE:
             return (state.error or "",)

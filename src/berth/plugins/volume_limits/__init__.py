@@ -76,6 +76,9 @@ class LimitState:
 class _VolumeLimits(FilterPlugin[LimitState]):
     """What both kinds of limits have in common."""
 
+    def beyond_help(self, state: LimitState, codes: IntColumn, rows: Rows = ALL_ROWS) -> BoolColumn:
+        return codes == MISSING
+
     def reasons(self, state: LimitState, code: int) -> tuple[str, ...]:
         if code == EXCEEDED:
             return (REASON,)
