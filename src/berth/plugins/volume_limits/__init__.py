@@ -87,6 +87,9 @@ class _VolumeLimits(FilterPlugin[LimitState]):
         errors = Attached.of(state.cluster, self._counter()).errors[OWN_ERROR - 1 - code]
         return (errors[min(errors)],)
 
+    def is_idle(self, state: LimitState) -> bool:
+        return state.is_idle
+
     def mend(self, state: LimitState, changes: Changes) -> Rows | None:
         if state.is_idle:
             return np.empty(0, dtype=np.intp)

@@ -217,13 +217,16 @@ class DryRun:
         if not self._rehearsal.filters or not len(lower):
             return moving
         cluster = self._cluster
-        shapes = np.stack(
-            [cluster.pods.column(name)[lower] for name in ("namespace_id", "labels_id", "spec_id")]
-        )
-        distinct, inverse = np.unique(shapes, axis=1, return_inverse=True)
+        column = cluster.pods.column
+        shapes = column("namespace_id")[lower].astype(np.int64)
+        shapes = shapes * cluster.label_sets.n_rows + column("labels_id")[lower]
+        shapes = shapes * len(cluster.specs) + column("spec_id")[lower]
+        distinct, inverse = np.unique(shapes, return_inverse=True)
         labels = cluster.label_sets.all()
-        moves = np.zeros(distinct.shape[1], dtype=np.bool_)
-        for number, (namespace_id, labels_id, spec_id) in enumerate(distinct.T.tolist()):
+        moves = np.zeros(len(distinct), dtype=np.bool_)
+        for number, shape in enumerate(distinct.tolist()):
+            rest, spec_id = divmod(shape, len(cluster.specs))
+            namespace_id, labels_id = divmod(rest, cluster.label_sets.n_rows)
             other = Incoming(
                 name="",
                 namespace=cluster.namespaces.items[namespace_id],
@@ -236,7 +239,7 @@ class DryRun:
                 owners_id=-1,
             )
             moves[number] = self._rehearsal.is_moved_by(other)
-        for pod in lower[moves[inverse.reshape(-1)]].tolist():
+        for pod in lower[moves[inverse]].tolist():
             moving.setdefault(int(cluster.pods.node_row[pod]), []).append(pod)
         return moving
 
@@ -248,17 +251,18 @@ class DryRun:
             failure = rehearsal.failure(row)
             if failure is not None:
                 return failure
-            for place in keeping.turns(segment):
-                pod = int(keeping.victims.ids[place])
-                if not keeping.has_room(segment, place):
-                    continue
-                if pod in movers:
-                    rehearsal.lower([pod], row)
-                    if rehearsal.failure(row) is not None:
-                        rehearsal.lift([pod], row)
-                        continue
-                    lifted.remove(pod)
-                keeping.keep(segment, place)
+
+            def accepts(pod: int) -> bool:
+                if pod not in movers:
+                    return True
+                rehearsal.lower([pod], row)
+                if rehearsal.failure(row) is not None:
+                    rehearsal.lift([pod], row)
+                    return False
+                lifted.remove(pod)
+                return True
+
+            keeping.in_turn(segment, accepts)
         return None
 
     @contextmanager

@@ -1,5 +1,8 @@
 """Who can stay on a node beside the pod, as far as resources tell. Knows no cluster."""
 
+from collections.abc import Callable
+from operator import le, sub
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,25 +27,26 @@ class Keeping:
     def in_bulk(self, segments: NDArray[np.intp]) -> None:
         """Keep what there is room for, in all segments side by side: in each one pod after another."""
         victims, turns = self.victims, self.victims.turns
-        for turn in range(int(victims.counts[segments].max(initial=0))):
-            segments = segments[victims.counts[segments] > turn]
-            places = turns[victims.starts[segments] + turn]
+        # Those with many pods first, so that what takes part in a turn is a slice.
+        segments = segments[np.argsort(-victims.counts[segments], kind="stable")]
+        counts, starts, room = victims.counts[segments], victims.starts[segments], self._room[:, segments]
+        for turn in range(int(counts.max(initial=0))):
+            n = int(np.searchsorted(-counts, -turn))
+            places = turns[starts[:n] + turn]
             needs = self._needs[:, places]
-            kept = (needs <= self._room[:, segments]).all(axis=0)
-            self._room[:, segments] -= needs * kept
+            kept = np.logical_and.reduce(needs <= room[:, :n])
+            needs *= kept
+            room[:, :n] -= needs
             self.goes[places] = ~kept
 
-    def turns(self, segment: int) -> list[int]:
-        """Return the places of a segment's pods in the order in which they are tried."""
-        start, count = int(self.victims.starts[segment]), int(self.victims.counts[segment])
-        places: list[int] = self.victims.turns[start : start + count].tolist()
-        return places
-
-    def has_room(self, segment: int, place: int) -> bool:
-        """Tell whether there is room for a pod."""
-        return bool((self._needs[:, place] <= self._room[:, segment]).all())
-
-    def keep(self, segment: int, place: int) -> None:
-        """Keep a pod."""
-        self._room[:, segment] -= self._needs[:, place]
-        self.goes[place] = False
+    def in_turn(self, segment: int, accepts: Callable[[int], bool]) -> None:
+        """Keep what there is room for and ``accepts`` says yes to, given a pod's id, in one segment."""
+        victims, start = self.victims, int(self.victims.starts[segment])
+        places = victims.turns[start : start + int(victims.counts[segment])]
+        room: list[int] = self._room[:, segment].tolist()
+        needs: list[list[int]] = self._needs[:, places].T.tolist()
+        ids: list[int] = victims.ids[places].tolist()
+        for place, pod, need in zip(places.tolist(), ids, needs, strict=True):
+            if all(map(le, need, room)) and accepts(pod):
+                room = list(map(sub, room, need))
+                self.goes[place] = False

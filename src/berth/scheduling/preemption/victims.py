@@ -6,12 +6,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.cluster.arrays import NONE, BoolColumn, IntColumn
+from berth.cluster.arrays import NONE, BoolColumn, IdColumn, IntColumn
 from berth.cluster.cluster import Cluster
 from berth.cluster.pods import PodIds
 from berth.objects.selectors import SelectorError, from_label_selector
 from berth.objects.workloads import PodDisruptionBudget
 
+PACKED_BITS = 62
 NOT_STARTED = 1 << 62
 """The start of a pod that has none: later than all others. Upstream takes the time at which it looks."""
 
@@ -48,7 +49,7 @@ class Victims:
     """
 
     ids: PodIds
-    rows: NDArray[np.int32]
+    rows: IdColumn
     starts: NDArray[np.intp]
     counts: NDArray[np.intp]
     priority: IntColumn
@@ -62,11 +63,13 @@ class Victims:
         started = pods.column("started")[ids]
         started[started == 0] = NOT_STARTED
         priority = cluster.specs.priority()[pods.column("spec_id")[ids]]
-        order = np.lexsort((started, -priority, pods.node_row[ids]))
+        order = in_order(pods.node_row[ids], priority, started)
         ids = ids[order]
-        rows, starts, counts = np.unique(pods.node_row[ids], return_index=True, return_counts=True)
+        at = pods.node_row[ids]
+        starts = np.flatnonzero(np.diff(at, prepend=NONE))
+        counts = np.diff(starts, append=len(ids))
         violates = _violations(cluster, ids, starts, counts)
-        return cls(ids, rows, starts, counts, priority[order], started[order], violates)
+        return cls(ids, at[starts], starts, counts, priority[order], started[order], violates)
 
     @cached_property
     def turns(self) -> NDArray[np.intp]:
@@ -75,6 +78,25 @@ class Victims:
             return np.arange(len(self.ids))
         segments = np.repeat(np.arange(len(self.rows)), self.counts)
         return np.lexsort((~self.violates, segments))
+
+
+def in_order(rows: IdColumn, priority: IntColumn, started: IntColumn) -> NDArray[np.intp]:
+    """Return the order by row, then importance, then place."""
+    keys = (rows.astype(np.int64), -priority, started)
+    n, place_bits = len(rows), len(rows).bit_length()
+    lows = [int(key.min(initial=NOT_STARTED)) for key in keys]
+    # Next to the last start that there is, so that few bits are enough.
+    last = int(started.max(initial=0, where=started < NOT_STARTED))
+    keys = (*keys[:2], np.minimum(started, last + 1))
+    bits = [(int(key.max(initial=0)) - low).bit_length() for key, low in zip(keys, lows, strict=True)]
+    if sum(bits) + place_bits > PACKED_BITS:
+        return np.lexsort(keys[::-1])
+    # One number a pod, with its place in the lowest bits, is sorted ten times as fast as three keys.
+    packed = np.zeros(n, dtype=np.int64)
+    for key, low, width in zip(keys, lows, bits, strict=True):
+        packed = (packed << width) | (key - low)
+    packed = np.sort((packed << place_bits) | np.arange(n))
+    return packed & ((1 << place_bits) - 1)
 
 
 def _violations(
