@@ -1,5 +1,6 @@
 """Random cases for preemption: crowded small clusters, and a pod that should go before some of the others."""
 
+import json
 import random
 from typing import Any
 
@@ -30,9 +31,14 @@ class _Case:
     def draw(self) -> dict[str, Any]:
         rng = self.rng
         nodes = [self.node(i) for i in range(rng.randint(1, 6))]
-        pods = []
+        pods: list[dict[str, Any]] = []
         for node in nodes:
             pods += [self.pod(len(pods) + i, node) for i in range(rng.randint(0, MOST_PODS))]
+        if "doubled" in self.features:
+            nodes, pods = (
+                nodes + [_copy(node, "m") for node in nodes],
+                pods + [_copy(pod, "m") for pod in pods],
+            )
         rng.shuffle(pods)
         if "nominated" in self.features:
             pods += [self.nominated(i, rng.choice(nodes)) for i in range(rng.randint(1, 3))]
@@ -234,7 +240,20 @@ FEATURES = {
     "restricted": 0.1,
     "never": 0.03,
     "budgets": 0.5,
+    "doubled": 0.15,
 }
+
+
+def _copy(item: dict[str, Any], prefix: str) -> dict[str, Any]:
+    """Return a pod or node under another name, on another node, so that two nodes tie."""
+    copy: dict[str, Any] = json.loads(json.dumps(item))
+    metadata, spec = copy["metadata"], copy["spec"]
+    metadata["name"] = prefix + metadata["name"]
+    if HOST in metadata.get("labels", {}):
+        metadata["labels"][HOST] = metadata["name"]
+    if "nodeName" in spec:
+        spec["nodeName"] = prefix + spec["nodeName"]
+    return copy
 
 
 def _claim(i: int) -> dict[str, Any]:

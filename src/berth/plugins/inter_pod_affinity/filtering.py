@@ -73,7 +73,8 @@ class MatchInterPodAffinity(FilterPlugin[Required]):
 
     def is_idle(self, state: Required) -> bool:
         own = state.companies or state.shuns or state.own_error or state.shuns_all or state.unreadable
-        return not (own or state.blocked.sums or state.error or state.is_refused)
+        # Terms of pods outside of all domains keep nobody away.
+        return state.blocked.is_empty() and not (own or state.error or state.is_refused)
 
     def filter(self, state: Required, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
         numbers = np.arange(state.cluster.nodes.n_rows)[rows]
