@@ -1,4 +1,4 @@
-// What DefaultPreemption makes of a pod that no node takes: `oracle -preempt`, see ../../PROTOCOL.md.
+// What DefaultPreemption makes of a pod that no node takes: `oracle -preempt`, see README.md.
 package main
 
 import (
