@@ -26,13 +26,14 @@ VERDICT_KEYS = ("feasible", "failed", "message", "weighted", "best")
 
 
 def oracle(release: str) -> Path:
-    """Return the oracle's program, built if need be."""
+    """Return the oracle's program, built if it is not there or older than its sources."""
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "berth-oracle"
     program = cache / f"oracle-{release}"
-    if not program.exists():
+    folder = HERE / "oracles" / ORACLES[release]
+    changed = max(source.stat().st_mtime for source in folder.glob("*.go"))
+    if not program.exists() or program.stat().st_mtime < changed:
         cache.mkdir(parents=True, exist_ok=True)
         print(f"building the oracle of {release} (one to three minutes)", file=sys.stderr)
-        folder = HERE / "oracles" / ORACLES[release]
         subprocess.run(["go", "build", "-C", str(folder), "-o", str(program), "."], check=True)
     return program
 

@@ -143,6 +143,8 @@ def a_spec(
     anti_affinity: PodAffinity | None = None,
     tolerations: Iterable[str] = (),
     claims: Iterable[str] = (),
+    priority: int | None = None,
+    preemption_policy: str | None = None,
 ) -> PodSpec:
     asked = {key: amount for key, amount in (("cpu", cpu), ("memory", memory)) if amount is not None}
     ports = tuple(ContainerPort(container_port=port, host_port=port) for port in host_ports)
@@ -160,6 +162,8 @@ def a_spec(
         if any_affinity
         else None,
         tolerations=tuple(map(a_toleration, tolerations)),
+        priority=priority,
+        preemption_policy=preemption_policy,
         volumes=tuple(
             Volume(name=name, persistent_volume_claim=PersistentVolumeClaimVolume(claim_name=name))
             for name in claims
@@ -179,6 +183,8 @@ def a_pod(
     restarts: int = 0,
     deletion_cost: str | None = None,
     terminating: bool = False,
+    started: int = 0,
+    preempted: bool = False,
     **spec: Any,
 ) -> Pod:
     """A pod; ``spec`` is for `a_spec`. With ``ready_since`` it is Ready. Times are seconds since 1970."""
@@ -188,6 +194,7 @@ def a_pod(
         status="False" if ready_since is None else "True",
         last_transition_time=at(ready_since) if ready_since else None,
     )
+    target = PodCondition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler")
     return Pod(
         metadata=ObjectMeta(
             name=name,
@@ -202,7 +209,8 @@ def a_pod(
         spec=a_spec(**spec),
         status=PodStatus(
             phase=phase,
-            conditions=(ready,),
+            conditions=(ready, target) if preempted else (ready,),
+            start_time=at(started) if started else None,
             container_statuses=(ContainerStatus(name="main", restart_count=restarts),),
         ),
     )

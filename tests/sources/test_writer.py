@@ -41,7 +41,7 @@ def pods_by_name(cluster: Cluster) -> dict[tuple[str, str], object]:
             cluster.pods.node_names.items[values.node_name_id] if values.node_name_id >= 0 else None,
             cluster.nodes.names[row] if row >= 0 else None,
             (values.phase, values.ready, values.terminating, values.created, values.ready_since),
-            (values.deletion_cost, values.restarts),
+            (values.deletion_cost, values.restarts, values.started, values.preempted),
         )
     return pods
 
@@ -83,8 +83,11 @@ spec:
   containers: [{name: c, image: "example/web:1", resources: {requests: {cpu: 100m}}, ports: [{hostPort: 80}]}]
 status:
   phase: Running
-  conditions: [{type: Ready, status: "True", lastTransitionTime: 2025-11-05T10:16:00Z}]
+  conditions:
+  - {type: Ready, status: "True", lastTransitionTime: 2025-11-05T10:16:00Z}
+  - {type: DisruptionTarget, status: "True", reason: PreemptionByScheduler}
   containerStatuses: [{restartCount: 3}]
+  startTime: 2025-11-05T10:15:30Z
 ---
 apiVersion: v1
 kind: Pod

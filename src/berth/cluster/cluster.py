@@ -19,7 +19,13 @@ from berth.cluster.specs import SpecInfo, SpecTable
 from berth.objects.base import OwnerReference
 from berth.objects.decode import decode
 from berth.objects.nodes import Node
-from berth.objects.pod_records import ConditionSlice, PodRecord, record_of
+from berth.objects.pod_records import (
+    DISRUPTION_TARGET,
+    PREEMPTION_BY_SCHEDULER,
+    ConditionSlice,
+    PodRecord,
+    record_of,
+)
 from berth.objects.pods import Pod
 from berth.objects.selectors import Selector
 from berth.objects.workloads import (
@@ -303,6 +309,23 @@ class Cluster:
         """Take back what was assumed."""
         self.remove_pod(pod)
 
+    def lift(self, pod: int) -> int:
+        """Take a pod off its node for a moment, to see what is different without it; return its row.
+
+        `lower` has to put it back, before anything but `assume` and `forget` changes the cluster.
+        """
+        row = int(self.pods.node_row[pod])
+        self._count(pod, row, -1)
+        self._log(pod, row, -1)
+        self.pods.move(pod, NONE)
+        return row
+
+    def lower(self, pod: int, row: int) -> None:
+        """Put a pod back that was lifted off a row."""
+        self.pods.move(pod, row)
+        self._count(pod, row, 1)
+        self._log(pod, row, 1)
+
     def incoming(self, pod: Pod) -> Incoming:
         """Look at a pod that is to be placed; the cluster is not changed.
 
@@ -356,6 +379,8 @@ class Cluster:
             ready_since=ready_since,
             deletion_cost=_deletion_cost(meta.annotations.deletion_cost) if meta.annotations else 0,
             restarts=max([s.restart_count for s in status.container_statuses], default=0),
+            started=int(status.start_time.timestamp()) if status.start_time else 0,
+            preempted=_is_preempted(status.conditions),
         )
 
     def labels_id(self, labels: bytes) -> int:
@@ -479,6 +504,14 @@ def _readiness(conditions: Iterable[ConditionSlice]) -> tuple[bool, int]:
             since = condition.last_transition_time
             return condition.status == "True", int(since.timestamp()) if since else 0
     return False, 0
+
+
+def _is_preempted(conditions: Iterable[ConditionSlice]) -> bool:
+    """Tell whether a pod is disrupted by a scheduler, in favour of another pod."""
+    for condition in conditions:
+        if condition.type == DISRUPTION_TARGET:
+            return condition.status == "True" and condition.reason == PREEMPTION_BY_SCHEDULER
+    return False
 
 
 def _deletion_cost(text: str) -> int:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from operator import attrgetter
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,10 @@ class PodValues:
         Of the interner `PodTable.node_names`; `NONE` for a pod without a node.
     restarts : int
         The highest count among its containers.
+    started : int
+        Seconds since 1970 (``status.startTime``); 0 if it has not started.
+    preempted : bool
+        Whether its conditions say that a scheduler disrupts it in favour of another pod.
     """
 
     name: str
@@ -41,6 +46,8 @@ class PodValues:
     ready_since: int = 0
     deletion_cost: int = 0
     restarts: int = 0
+    started: int = 0
+    preempted: bool = False
 
     @property
     def is_finished(self) -> bool:
@@ -68,6 +75,8 @@ _COLUMNS: dict[str, tuple[type[np.generic], int]] = {
     "ready_since": (np.int64, 0),
     "deletion_cost": (np.int32, 0),
     "restarts": (np.int32, 0),
+    "started": (np.int64, 0),
+    "preempted": (np.bool_, 0),
 }
 
 
@@ -216,9 +225,8 @@ class PodTable:
 
     def get(self, pod: int) -> PodValues:
         """Return a pod's row."""
-        numbers = {name: int(column.values[pod]) for name, column in self._columns.items()}
-        ready, terminating = bool(numbers.pop("ready")), bool(numbers.pop("terminating"))
-        return PodValues(self.names[pod], self.uids[pod], ready=ready, terminating=terminating, **numbers)
+        values: dict[str, Any] = {name: column.values[pod].item() for name, column in self._columns.items()}
+        return PodValues(self.names[pod], self.uids[pod], **values)
 
     def set(self, pod: int, values: PodValues) -> None:
         """Replace a pod's row by one of the same name on the same node."""

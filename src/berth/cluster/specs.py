@@ -30,6 +30,8 @@ class SpecInfo:
         What the priorities take a pod that comes to ask for.
     has_ephemeral : bool
         Whether it has generic ephemeral volumes: their claims bear the pod's name.
+    priority : int
+        0 where the spec has none: admission writes a priority class's value there.
     """
 
     spec: PodSpec
@@ -41,6 +43,7 @@ class SpecInfo:
     has_affinity: bool
     has_ephemeral: bool
     claims: tuple[str, ...]
+    priority: int = 0
 
 
 class SpecTable:
@@ -54,6 +57,7 @@ class SpecTable:
         self._infos: list[SpecInfo] = []
         self._held: dict[int, GrowingArray] = {}
         self._nonzero = (GrowingArray(np.int64), GrowingArray(np.int64))
+        self._priority = GrowingArray(np.int64)
 
     def __len__(self) -> int:
         return len(self._infos)
@@ -103,6 +107,11 @@ class SpecTable:
         self._fill_columns()
         return self._nonzero[0].values, self._nonzero[1].values
 
+    def priority(self) -> IntColumn:
+        """Return each spec's priority (int64[n_specs])."""
+        self._fill_columns()
+        return self._priority.values
+
     def _add(self, spec: PodSpec, canonical: bytes) -> int:
         spec_id = len(self._infos)
         nonzero = self._accounting.nonzero(spec)
@@ -118,6 +127,7 @@ class SpecTable:
             claims=tuple(
                 v.persistent_volume_claim.claim_name for v in spec.volumes if v.persistent_volume_claim
             ),
+            priority=spec.priority or 0,
         )
         self._infos.append(info)
         self._keys.append(canonical)
@@ -131,6 +141,7 @@ class SpecTable:
             return
         for column, amounts in zip(self._nonzero, zip(*(i.nonzero for i in added), strict=True), strict=True):
             column.extend(np.array(amounts, dtype=np.int64))
+        self._priority.extend(np.array([info.priority for info in added], dtype=np.int64))
         for resource_id in {resource_id for info in added for resource_id in info.held}:
             self._held.setdefault(resource_id, GrowingArray(np.int64))
         for resource_id, column in self._held.items():

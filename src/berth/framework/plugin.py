@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.cluster.arrays import ALL_ROWS, IdColumn, IntColumn, Rows
+from berth.cluster.arrays import ALL_ROWS, BoolColumn, IdColumn, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.log import Changes
 from berth.framework.changes import EVERYTHING, Hint, Wakes, helps_always
@@ -215,6 +215,18 @@ class FilterPlugin(Plugin[S]):
     def may_fit(self, state: S, codes: IntColumn) -> NDArray[np.bool_]:
         """Tell which rows may pass while pods of the shape are placed (bool[n_rows]), from the codes of all rows."""
         return codes == FITS
+
+    def beyond_help(self, state: S, codes: IntColumn, rows: Rows = ALL_ROWS) -> BoolColumn:
+        """Tell which of the rows that fail would do so without any of their pods (UnschedulableAndUnresolvable of 1.36).
+
+        Preemption leaves them out. By default all that fail a filter that does not look at pods, and no others.
+
+        Parameters
+        ----------
+        codes : int64[n]
+            What `filter` says of the rows.
+        """
+        return np.zeros(len(codes), dtype=np.bool_) if self.reads_pods else codes != FITS
 
     def reasons(self, state: S, code: int) -> tuple[str, ...]:
         """Return the reasons that a code stands for, in the release's words; of an error, its text."""

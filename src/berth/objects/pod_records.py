@@ -15,6 +15,10 @@ from berth.objects.pods import Pod
 
 _ABSENT = msgspec.Raw(b"null")
 
+DISRUPTION_TARGET = "DisruptionTarget"
+PREEMPTION_BY_SCHEDULER = "PreemptionByScheduler"
+"""The condition, and its reason, of a pod that has to make room for another."""
+
 
 class _Slice(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True, gc=False):
     pass
@@ -136,6 +140,7 @@ class StatusSlice(_Slice):
     resources: msgspec.Raw = _ABSENT
     allocated_resources: msgspec.Raw = _ABSENT
     nominated_node_name: str = ""
+    start_time: datetime | None = None
 
 
 class PodRecord(_Slice):

@@ -84,9 +84,10 @@ class PodDisruptionBudgetSpec(KubernetesStruct, frozen=True):
 
 
 class PodDisruptionBudgetStatus(KubernetesStruct, frozen=True):
-    """How many may go right now."""
+    """How many may go right now; those that are about to go already do not count."""
 
     disruptions_allowed: int = 0
+    disrupted_pods: dict[str, object] = {}
 
 
 class PodDisruptionBudget(KubernetesStruct, frozen=True):

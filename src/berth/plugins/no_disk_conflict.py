@@ -161,6 +161,9 @@ class VolumeRestrictions(FilterPlugin[RestrictionState]):
             return None
         return Rejection((f'persistentvolumeclaim "{state.missing}" not found',))
 
+    def is_idle(self, state: RestrictionState) -> bool:
+        return not (state.disks.disks or state.alone)
+
     def filter(
         self, state: RestrictionState, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0
     ) -> IntColumn:

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from berth.cluster.accounting import BASE_RESOURCES, CPU, EPHEMERAL_STORAGE, MEMORY, PODS
-from berth.cluster.arrays import ALL_ROWS, IntColumn, Rows
+from berth.cluster.arrays import ALL_ROWS, BoolColumn, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.framework.changes import Action, AssignedPodChange, Change, Hint, NodeChange, Resource
-from berth.framework.plugin import BatchKind, FilterPlugin
+from berth.framework.plugin import FITS, BatchKind, FilterPlugin
 from berth.framework.rules import Rule, RuleKind, Term
 
 _PODS_ID = BASE_RESOURCES.index(PODS)
@@ -84,6 +84,13 @@ class NodeResourcesFit(FilterPlugin[Fit]):
             if short.any():
                 codes |= short.astype(np.int64) << bit
         return codes
+
+    def beyond_help(self, state: Fit, codes: IntColumn, rows: Rows = ALL_ROWS) -> BoolColumn:
+        beyond: BoolColumn = np.zeros(len(codes), dtype=np.bool_)
+        for resource_id, asked, _ in state.checks:
+            if resource_id != _PODS_ID:
+                beyond |= asked > state.cluster.nodes.allocatable.of(resource_id)[rows]
+        return beyond & (codes != FITS)
 
     def reasons(self, state: Fit, code: int) -> tuple[str, ...]:
         names = state.cluster.resources.items

@@ -25,7 +25,14 @@ from berth.objects.storage import (
     StorageClass,
     VolumeAttachment,
 )
-from berth.objects.workloads import Namespace, ReplicaSet, ReplicationController, Service, StatefulSet
+from berth.objects.workloads import (
+    Namespace,
+    PodDisruptionBudget,
+    ReplicaSet,
+    ReplicationController,
+    Service,
+    StatefulSet,
+)
 from berth.releases.release import LabelRule, Options, RatioShape, Release, ShapePoint
 from berth.scheduling.answer import answer
 
@@ -117,6 +124,7 @@ class Case(KubernetesStruct, frozen=True):
     csi_storage_capacities: tuple[CSIStorageCapacity, ...] = ()
     volume_attachments: tuple[VolumeAttachment, ...] = ()
     namespaces: tuple[Namespace, ...] = ()
+    pod_disruption_budgets: tuple[PodDisruptionBudget, ...] = ()
     options: CaseOptions = CaseOptions()
 
 
@@ -142,7 +150,7 @@ def answer_case(
         if feature_gates:
             options = replace(options, feature_gates={**options.feature_gates, **feature_gates})
         cluster = cluster_of(case, release.accounting_for(options))
-        return head | answer(release, cluster, cluster.incoming(_in_default(case.pod)), options)
+        return head | answer(release, cluster, cluster.incoming(in_default(case.pod)), options)
     except InputError as error:
         return head | {"error": str(error)}
 
@@ -161,9 +169,10 @@ def cluster_of(case: Case, accounting: Accounting) -> Cluster:
         *case.stateful_sets,
         *case.persistent_volume_claims,
         *case.csi_storage_capacities,
+        *case.pod_disruption_budgets,
     ]
     for item in items:
-        cluster.put(_in_default(item))
+        cluster.put(in_default(item))
     cluster_wide: list[NamedObject] = [
         *case.persistent_volumes,
         *case.storage_classes,
@@ -180,7 +189,8 @@ def cluster_of(case: Case, accounting: Accounting) -> Cluster:
 N = TypeVar("N", bound=NamedObject | Pod)
 
 
-def _in_default(item: N) -> N:
+def in_default(item: N) -> N:
+    """Put an object without a namespace into ``default``."""
     if item.metadata.namespace:
         return item
     metadata = msgspec.structs.replace(item.metadata, namespace="default")

@@ -9,6 +9,7 @@ import msgspec
 from berth.cluster.cluster import Cluster
 from berth.cluster.objects import NamedObject
 from berth.cluster.pods import PHASES, PodValues
+from berth.objects.pod_records import DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER
 from berth.objects.pods import PodSpec
 from berth.sources.checks import SnapshotError
 from berth.sources.intake import Intake
@@ -166,6 +167,11 @@ def _status(values: PodValues, spec: PodSpec) -> dict[str, Any]:
         if values.ready_since:
             ready["lastTransitionTime"] = _time(values.ready_since)
         status.setdefault("conditions", []).append(ready)
+    if values.preempted:
+        preempted = {"type": DISRUPTION_TARGET, "status": "True", "reason": PREEMPTION_BY_SCHEDULER}
+        status.setdefault("conditions", []).append(preempted)
+    if values.started:
+        status["startTime"] = _time(values.started)
     if values.restarts:
         status.setdefault("containerStatuses", []).append({"restartCount": values.restarts})
     return status

@@ -80,7 +80,8 @@ class MatchInterPodAffinity(FilterPlugin[Required]):
 
     def is_idle(self, state: Required) -> bool:
         own = state.companies or state.shuns or state.own_error or state.shuns_all or state.unreadable
-        return not (own or state.blocked.sums or state.error or state.is_refused)
+        # Terms of pods outside of all domains keep nobody away.
+        return state.blocked.is_empty() and not (own or state.error or state.is_refused)
 
     def filter(self, state: Required, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
         numbers = np.arange(state.cluster.nodes.n_rows)[rows]
@@ -113,6 +114,9 @@ class MatchInterPodAffinity(FilterPlugin[Required]):
         if state.shuns_all:
             _fail(codes, ANTI_AFFINITY)
         _fail(codes, ANTI_AFFINITY, _any_above_zero(state.shunned, rows, codes))
+
+    def beyond_help(self, state: Required, codes: IntColumn, rows: Rows = ALL_ROWS) -> BoolColumn:
+        return codes == AFFINITY
 
     def reasons(self, state: Required, code: int) -> tuple[str, ...]:
         if code == EXISTING_UNREADABLE:

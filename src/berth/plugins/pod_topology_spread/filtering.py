@@ -151,6 +151,9 @@ class SpreadFilter(FilterPlugin[HardSpread]):
         codes[(codes == FITS) & ~domains.labelled] = UNLABELLED
         codes[(codes == FITS) & full[domains.slots]] = SKEWED
 
+    def beyond_help(self, state: HardSpread, codes: IntColumn, rows: Rows = ALL_ROWS) -> BoolColumn:
+        return codes == UNLABELLED
+
     def reasons(self, state: HardSpread, code: int) -> tuple[str, ...]:
         if code == UNREADABLE:
             return (state.error,)

@@ -80,6 +80,9 @@ class _VolumeLimits(FilterPlugin[LimitState]):
     def skips(self, pod: Incoming, cluster: Cluster) -> bool:
         return not pod.info.spec.volumes
 
+    def beyond_help(self, state: LimitState, codes: IntColumn, rows: Rows = ALL_ROWS) -> BoolColumn:
+        return codes == MISSING
+
     def reasons(self, state: LimitState, code: int) -> tuple[str, ...]:
         if code == EXCEEDED:
             return (REASON,)
@@ -87,6 +90,9 @@ class _VolumeLimits(FilterPlugin[LimitState]):
             return (next(c.error for c in (state.wanted, *state.by_migration.values()) if c.error),)
         errors = Attached.of(state.cluster, self._counter()).errors[OWN_ERROR - 1 - code]
         return (errors[min(errors)],)
+
+    def is_idle(self, state: LimitState) -> bool:
+        return state.is_idle
 
     def mend(self, state: LimitState, changes: Changes) -> Rows | None:
         if state.is_idle:
