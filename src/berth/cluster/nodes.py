@@ -87,6 +87,7 @@ class NodeTable:
         self._volume_limits = GrowingArray(np.int32)
         self._avoidances = GrowingArray(np.int32)
         self._rank: IntColumn | None = None
+        self._n_unschedulable: int | None = None
 
     def __len__(self) -> int:
         return len(self._row_of)
@@ -105,6 +106,13 @@ class NodeTable:
     def unschedulable(self) -> BoolColumn:
         """Which nodes are cordoned (``spec.unschedulable``)."""
         return self._unschedulable.values
+
+    @property
+    def n_unschedulable(self) -> int:
+        """How many rows are marked as cordoned, free ones included."""
+        if self._n_unschedulable is None:
+            self._n_unschedulable = int(np.count_nonzero(self.unschedulable))
+        return self._n_unschedulable
 
     @property
     def taints_id(self) -> IdColumn:
@@ -167,6 +175,7 @@ class NodeTable:
         limits = ((name, n) for name, n in allocatable.items() if name.startswith(VOLUME_LIMIT_PREFIX))
         self._volume_limits.values[row] = self.volume_limit_sets.id(tuple(sorted(limits)))
         self._unschedulable.values[row] = node.spec.unschedulable
+        self._n_unschedulable = None
         self._taints.values[row] = self.taint_sets.id(node.spec.taints)
         self._conditions.values[row] = self.condition_sets.id(node.status.conditions)
         self._images.values[row] = self.image_sets.id(node.status.images)

@@ -1,6 +1,6 @@
 """Filters made of filters."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,6 +62,9 @@ class AllOf(FilterPlugin[Parts]):
                     number_of[combination] = len(state.combinations)
             found[failing] = [number_of[combination] for combination in together]
         return found
+
+    def parts_of(self, state: Parts) -> Iterable[tuple[FilterPlugin[Any], Any]]:
+        return zip(self.parts, state.states, strict=True)
 
     def reasons(self, state: Parts, code: int) -> tuple[str, ...]:
         codes = state.combinations[abs(code) - 1]

@@ -4,7 +4,7 @@ A plugin answers for many rows at once. It is prepared once for a shape of pods;
 back to every other method, and is brought up to date (`Plugin.mend`) as pods come and go.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
@@ -110,6 +110,14 @@ class Plugin(Generic[S]):
         """Gather what the plugin needs to know of the pod and the cluster."""
         raise NotImplementedError
 
+    def skips(self, pod: Incoming, cluster: Cluster) -> bool:
+        """Tell at a glance whether there is nothing to say of the pod, as the cluster is.
+
+        Such a plugin need not be prepared: every row passes, or scores 0, normalized too, and nothing is rejected or an
+        error; nor do pods of the same shape change that. Asked anew before every decision, so no more than a few look-ups.
+        """
+        return False
+
     def mend(self, state: S, changes: Changes) -> Rows | None:
         """Bring a state up to date; return the rows whose answers may differ now, None to be prepared anew.
 
@@ -133,7 +141,10 @@ class Plugin(Generic[S]):
         return self.reads_pods
 
     def resource_rule(self, state: S) -> Rule | None:
-        """Return, of a plugin that is LOCAL, all that its answers hang on as a rule of resources, if they do."""
+        """Return, of a plugin that is LOCAL, all that its answers hang on as a rule of resources, if they do.
+
+        Scores that are rules are not normalized, and it is the touched rows alone that change (`mend`).
+        """
         return None
 
     def spread(self, state: S) -> "SpreadCounts | None":
@@ -161,6 +172,17 @@ class FilterPlugin(Plugin[S]):
             Judge as if so many more pods of the shape were on the row; only asked of plugins that are LOCAL.
         """
         raise NotImplementedError
+
+    def passes(self, state: S, rows: Rows = ALL_ROWS) -> NDArray[np.bool_] | None:
+        """Tell which rows pass without working out codes (bool[n], not to be written to); None where codes are needed.
+
+        A filter that can tell knows no errors: its codes are never negative.
+        """
+        return None
+
+    def parts_of(self, state: S) -> Iterable[tuple["FilterPlugin[Any]", Any]]:
+        """Iterate over the filters, with their states, that all have to be passed: itself, unless it is made of others."""
+        return ((self, state),)
 
     def reasons(self, state: S, code: int) -> tuple[str, ...]:
         """Return the reasons that a code stands for, in the release's words; of an error, its text."""

@@ -39,6 +39,17 @@ class ImageIndex:
 
     def of(self, cluster: Cluster, image: str) -> IntColumn | None:
         """Return an image's bytes on every row, `ABSENT` where it is not (int64[n_rows]); None if it is nowhere."""
+        self.update(cluster)
+        if image not in self.sizes:
+            return None
+        per_set = np.full(self.n_read, ABSENT, dtype=np.int64)
+        within = self.sizes[image]
+        per_set[list(within)] = list(within.values())
+        column: IntColumn = np.where(cluster.nodes.alive, per_set[cluster.nodes.images_id], ABSENT)
+        return column
+
+    def update(self, cluster: Cluster) -> None:
+        """Read the sets that are new."""
         sets = cluster.nodes.image_sets.items
         for number in range(self.n_read, len(sets)):
             for found in sets[number]:
@@ -48,13 +59,6 @@ class ImageIndex:
                     if self.last_counts or number not in within:
                         within[number] = found.size_bytes
         self.n_read = len(sets)
-        if image not in self.sizes:
-            return None
-        per_set = np.full(len(sets), ABSENT, dtype=np.int64)
-        within = self.sizes[image]
-        per_set[list(within)] = list(within.values())
-        column: IntColumn = np.where(cluster.nodes.alive, per_set[cluster.nodes.images_id], ABSENT)
-        return column
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +79,13 @@ class ImageLocality(ScorePlugin[IntColumn]):
     name = "ImageLocality"
     reads_pods = False
 
+    def skips(self, pod: Incoming, cluster: Cluster) -> bool:
+        return not self._index(cluster).sizes
+
     def prepare(self, pod: Incoming, cluster: Cluster) -> IntColumn:
         nodes = cluster.nodes
         own_size = self.rule is ImageRule.OWN_SIZE
-        index: ImageIndex = cluster.derived.setdefault(("ImageLocality", own_size), ImageIndex(own_size))
+        index = self._index(cluster)
         total = np.zeros(nodes.n_rows, dtype=np.int64)
         spec = pod.info.spec
         images = [container.image for container in spec.containers]
@@ -111,6 +118,15 @@ class ImageLocality(ScorePlugin[IntColumn]):
 
     def batch(self, state: IntColumn, feasible: NDArray[np.bool_]) -> BatchKind:
         return BatchKind.CONSTANT
+
+    def _index(self, cluster: Cluster) -> ImageIndex:
+        own_size = self.rule is ImageRule.OWN_SIZE
+        key = "ImageLocality", own_size
+        index: ImageIndex | None = cluster.derived.get(key)
+        if index is None:
+            index = cluster.derived[key] = ImageIndex(own_size)
+        index.update(cluster)
+        return index
 
     def _scaled(self, total: IntColumn, max_bytes: int) -> IntColumn:
         if not max_bytes or not total.any():

@@ -56,6 +56,9 @@ class NoDiskConflict(FilterPlugin[DiskState]):
     name: ClassVar[str] = "NoDiskConflict"
     legacy_names: ClassVar[tuple[str, ...]] = ("NoDiskConflict",)
 
+    def skips(self, pod: Incoming, cluster: Cluster) -> bool:
+        return not pod.info.spec.volumes
+
     def prepare(self, pod: Incoming, cluster: Cluster) -> DiskState:
         disks = disks_of(pod.info.spec.volumes)
         holders = np.zeros(cluster.nodes.n_rows, dtype=np.int64)
@@ -126,6 +129,9 @@ class VolumeRestrictions(FilterPlugin[RestrictionState]):
 
     name: ClassVar[str] = "VolumeRestrictions"
     disks: ClassVar[NoDiskConflict] = NoDiskConflict()
+
+    def skips(self, pod: Incoming, cluster: Cluster) -> bool:
+        return not pod.info.spec.volumes
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> RestrictionState:
         claims = {

@@ -41,6 +41,9 @@ class MatchNodeSelector(FilterPlugin[BoolColumn]):
     name = "NodeAffinity"
     reads_pods = False
 
+    def skips(self, pod: Incoming, cluster: Cluster) -> bool:
+        return _wants_no_nodes(pod)
+
     def prepare(self, pod: Incoming, cluster: Cluster) -> BoolColumn:
         spec = pod.info.spec
         matches = cluster.nodes.labels.matches(from_map(spec.node_selector))
@@ -52,6 +55,9 @@ class MatchNodeSelector(FilterPlugin[BoolColumn]):
 
     def mend(self, state: BoolColumn, changes: Changes) -> Rows | None:
         return None if changes.nodes else changes.rows
+
+    def passes(self, state: BoolColumn, rows: Rows = ALL_ROWS) -> BoolColumn:
+        return state[rows]
 
     def filter(self, state: BoolColumn, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
         return (~state[rows]).astype(np.int64)
@@ -95,6 +101,9 @@ class NodeAffinity(FilterPlugin[Wanted]):
     name = "NodeAffinity"
     reads_pods = False
 
+    def skips(self, pod: Incoming, cluster: Cluster) -> bool:
+        return self.added is None and _wants_no_nodes(pod)
+
     def prepare(self, pod: Incoming, cluster: Cluster) -> Wanted:
         enforced = np.ones(cluster.nodes.n_rows, dtype=np.bool_)
         if self.added is not None:
@@ -113,6 +122,10 @@ class NodeAffinity(FilterPlugin[Wanted]):
     def restrict(self, state: Wanted) -> frozenset[str] | None:
         return state.names
 
+    def passes(self, state: Wanted, rows: Rows = ALL_ROWS) -> BoolColumn:
+        matches: BoolColumn = state.matches[rows]
+        return matches if self.added is None else matches & state.enforced[rows]
+
     def filter(self, state: Wanted, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
         codes = (~state.matches[rows]).astype(np.int64)
         codes[~state.enforced[rows]] = 2
@@ -125,6 +138,13 @@ class NodeAffinity(FilterPlugin[Wanted]):
 
     def batch(self, state: Wanted, feasible: NDArray[np.bool_]) -> BatchKind:
         return BatchKind.CONSTANT
+
+
+def _wants_no_nodes(pod: Incoming) -> bool:
+    """Tell whether the pod leaves it to others where it goes."""
+    spec = pod.info.spec
+    affinity = spec.affinity.node_affinity if spec.affinity else None
+    return not spec.node_selector and (affinity is None or affinity.required is None)
 
 
 def names_in(terms: Sequence[NodeSelectorTerm]) -> frozenset[str] | None:
@@ -169,6 +189,11 @@ class PreferMatchingNodes(ScorePlugin[Preference]):
 
     name = "NodeAffinity"
     reads_pods = False
+
+    def skips(self, pod: Incoming, cluster: Cluster) -> bool:
+        affinity = pod.info.spec.affinity
+        own = affinity.node_affinity.preferred if affinity and affinity.node_affinity else ()
+        return not own and not self.added
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> Preference:
         affinity = pod.info.spec.affinity

@@ -73,6 +73,9 @@ class NodeDeclaredFeatures(FilterPlugin[Needed]):
     name = "NodeDeclaredFeatures"
     reads_pods = False
 
+    def skips(self, pod: Incoming, cluster: Cluster) -> bool:
+        return not self.enabled or not needed_features(pod.info.spec)
+
     def prepare(self, pod: Incoming, cluster: Cluster) -> Needed:
         return Needed(cluster, needed_features(pod.info.spec) if self.enabled else frozenset())
 

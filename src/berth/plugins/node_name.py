@@ -29,6 +29,9 @@ class NodeName(FilterPlugin[NamedNode]):
     name = "NodeName"
     reads_pods = False
 
+    def skips(self, pod: Incoming, cluster: Cluster) -> bool:
+        return not pod.node_name
+
     def prepare(self, pod: Incoming, cluster: Cluster) -> NamedNode:
         return NamedNode(cluster, is_asked=bool(pod.node_name), row=cluster.nodes.row(pod.node_name))
 

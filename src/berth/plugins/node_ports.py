@@ -27,6 +27,9 @@ class NodePorts(FilterPlugin[Wanted]):
 
     name = "NodePorts"
 
+    def skips(self, pod: Incoming, cluster: Cluster) -> bool:
+        return not pod.info.host_ports
+
     def prepare(self, pod: Incoming, cluster: Cluster) -> Wanted:
         return Wanted(cluster, pod.info.host_ports)
 

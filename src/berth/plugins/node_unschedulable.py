@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.cluster.arrays import ALL_ROWS, IntColumn, Rows
+from berth.cluster.arrays import ALL_ROWS, BoolColumn, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.framework.plugin import FITS, BatchKind, FilterPlugin
 from berth.objects.nodes import Taint
@@ -49,6 +49,15 @@ class NodeUnschedulable(FilterPlugin[Cordon]):
         return Cordon(
             cluster, self.tolerable and tolerated(tolerations, UNSCHEDULABLE_TAINT, compares=self.compares)
         )
+
+    def skips(self, pod: Incoming, cluster: Cluster) -> bool:
+        return not cluster.nodes.n_unschedulable
+
+    def is_idle(self, state: Cordon) -> bool:
+        return state.is_tolerated
+
+    def passes(self, state: Cordon, rows: Rows = ALL_ROWS) -> BoolColumn | None:
+        return ~state.cluster.nodes.unschedulable[rows] | state.is_tolerated
 
     def filter(self, state: Cordon, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
         cordoned = state.cluster.nodes.unschedulable[rows]

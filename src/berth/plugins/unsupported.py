@@ -36,6 +36,9 @@ class NotSupported(FilterPlugin[Need]):
     name = "NotSupported"
     reads_pods = False
 
+    def skips(self, pod: Incoming, cluster: Cluster) -> bool:
+        return not self.needs(pod.info.spec)
+
     def prepare(self, pod: Incoming, cluster: Cluster) -> Need:
         return Need(cluster, self.needs(pod.info.spec))
 
@@ -69,6 +72,9 @@ class DynamicResourcesScore(ScorePlugin[Cluster]):
 
     name = "DynamicResources"
     reads_pods = False
+
+    def skips(self, pod: Incoming, cluster: Cluster) -> bool:
+        return True
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> Cluster:
         return cluster

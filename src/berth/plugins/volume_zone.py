@@ -63,6 +63,9 @@ class VolumeZone(FilterPlugin[VolumeZoneState]):
     binding_mode_required: bool = True
     refuses: bool = False
 
+    def skips(self, pod: Incoming, cluster: Cluster) -> bool:
+        return not pod.info.claims
+
     def prepare(self, pod: Incoming, cluster: Cluster) -> VolumeZoneState:
         codes = np.zeros(cluster.nodes.n_rows, dtype=np.int64)
         state = VolumeZoneState(codes, has_claims=bool(pod.info.claims))

@@ -3,9 +3,7 @@
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from berth.cluster.arrays import IntColumn
 from berth.scheduling.evaluation import Evaluation
 from berth.scheduling.ties import TieBreaker
 
@@ -42,27 +40,20 @@ def decide(evaluation: Evaluation, ties: TieBreaker) -> Decision:
     if failure is not None:
         return failure
     rows = np.flatnonzero(evaluation.fits)
-    scores, total = weigh(evaluation, rows)
+    normalized, total = evaluation.weigh(rows)
     best = total.max()
     tied = np.flatnonzero(total == best)
     row = ties.take(rows[tied], evaluation.cluster.nodes.rank)
     at = int(np.searchsorted(rows, row))
+    scores = evaluation.scores_of(row)
+    for i, column in normalized.items():
+        scores[i] = int(column[at])
     return Decision(
         row=row,
         score=int(best),
-        scores={w.name: int(column[at]) for w, column in zip(evaluation.profile.scores, scores, strict=True)},
+        scores={weighted.name: one for weighted, one in zip(evaluation.profile.scores, scores, strict=True)},
         n_feasible=len(rows),
     )
-
-
-def weigh(evaluation: Evaluation, rows: NDArray[np.intp]) -> tuple[list[IntColumn], IntColumn]:
-    """Return each priority's scores of the feasible rows, and their weighted totals (int64[n])."""
-    scores = evaluation.normalized(rows)
-    total = np.zeros(len(rows), dtype=np.int64)
-    for weighted, column, busy in zip(evaluation.profile.scores, scores, evaluation.busy_scores, strict=True):
-        if busy:
-            total += weighted.weight * column
-    return scores, total
 
 
 def failed(evaluation: Evaluation) -> Decision | None:
@@ -72,8 +63,10 @@ def failed(evaluation: Evaluation) -> Decision | None:
         return Decision(None, reason=error)
     if not evaluation.fits.any():
         return Decision(None, reason=str(evaluation.unschedulable()))
-    for weighted, state in zip(evaluation.profile.scores, evaluation.score_states, strict=True):
-        error = weighted.plugin.error(state)
+    for i, weighted in enumerate(evaluation.profile.scores):
+        if evaluation.skipped_scores[i]:
+            continue
+        error = weighted.plugin.error(evaluation.score_states[i])
         if error is not None:
             return Decision(None, reason=error)
     return None

@@ -15,7 +15,7 @@ from berth.framework.plugin import FITS
 from berth.framework.profile import Profile
 from berth.objects.base import ObjectMeta
 from berth.objects.pods import Pod
-from berth.scheduling.decide import failed, weigh
+from berth.scheduling.decide import failed
 from berth.scheduling.evaluation import Evaluation
 from berth.scheduling.evaluations import Evaluations
 
@@ -166,7 +166,7 @@ def _judgement(evaluation: Evaluation, row: int) -> Judgement:
     if failure is not None:
         return Judgement((), failure.reason, fits_own, own_reasons)
     rows = np.flatnonzero(evaluation.fits)
-    _, total = weigh(evaluation, rows)
+    _, total = evaluation.weigh(rows)
     names = evaluation.cluster.nodes.names
     best = tuple(sorted(names[one] for one in rows[total == total.max()].tolist()))
     return Judgement(best, None, fits_own, own_reasons)

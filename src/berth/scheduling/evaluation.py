@@ -1,5 +1,6 @@
 """What a profile makes of one shape of pods over all nodes, kept and mended row by row."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -9,10 +10,15 @@ from numpy.typing import NDArray
 
 from berth.cluster.arrays import ALL_ROWS, BoolColumn, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
-from berth.framework.plugin import FITS
+from berth.framework.plugin import FITS, Plugin
 from berth.framework.prefilter import EVERY_NODE, PreFiltered, prefilter
 from berth.framework.profile import Profile
+from berth.framework.rules import Rule
+from berth.scheduling import ruled
+from berth.scheduling.amounts import Amounts
 from berth.scheduling.basic_checks import refuse_claims
+from berth.scheduling.ruled import MAX_WEIGHT
+from berth.scheduling.side import Side
 
 NO_NODES = "no nodes available to schedule pods"
 
@@ -51,10 +57,13 @@ def zeros(n: int) -> IntColumn:
 class Evaluation:
     """Verdicts and raw scores of one shape for every row, with the version of the cluster that they hold for.
 
+    What can be told apart without columns is: rules of resources are applied to all rows at once, whichever plugins give
+    them, and a plugin's own column is computed when somebody asks for it.
+
     Attributes
     ----------
-    busy_filters, busy_scores : list of bool
-        Which plugins have anything to say of the shape; what the others say is one column of zeros that they share.
+    fits : bool[n_rows]
+        Where all filters let the shape pass.
     before : PreFiltered
         What the filters say before any node is looked at.
     dropped : bool[n_rows] or None
@@ -65,45 +74,75 @@ class Evaluation:
         self.profile = profile
         self.pod = pod
         self.cluster = cluster
-        self.filter_states: list[Any] = []
-        self.score_states: list[Any] = []
-        self.busy_filters: list[bool] = []
-        self.busy_scores: list[bool] = []
-        self.codes: list[IntColumn] = []
-        self.raw: list[IntColumn] = []
         self.before: PreFiltered = EVERY_NODE
         self.dropped: BoolColumn | None = None
         self.fits: BoolColumn
         self.version = -1
+        self._filters: Side
+        self._scores: Side
+        self._rules: dict[int, Rule] = {}
+        self._total_of_rules: IntColumn | None = None
         self.evaluate()
 
+    @property
+    def filter_states(self) -> Sequence[Any]:
+        """What each filter has prepared."""
+        return self._filters.states
+
+    @property
+    def score_states(self) -> Sequence[Any]:
+        """What each score has prepared."""
+        return self._scores.states
+
+    @property
+    def busy_filters(self) -> list[bool]:
+        """Which filters have anything to say of the shape; the others share one column of zeros."""
+        return self._filters.busy
+
+    @property
+    def busy_scores(self) -> list[bool]:
+        """Which scores do, likewise."""
+        return self._scores.busy
+
+    @property
+    def skipped_filters(self) -> list[bool]:
+        """Which filters skip the shape (`Plugin.skips`): constant, as long as nothing comes that they heed."""
+        return self._filters.skipped
+
+    @property
+    def skipped_scores(self) -> list[bool]:
+        """Which scores do, likewise."""
+        return self._scores.skipped
+
+    @property
+    def codes(self) -> Sequence[IntColumn]:
+        """The verdicts of each filter (int64[n_rows]), computed when they are first asked for."""
+        return self._filters.columns
+
+    @property
+    def raw(self) -> Sequence[IntColumn]:
+        """The raw scores of each priority (int64[n_rows]), likewise."""
+        return self._scores.columns
+
     def evaluate(self) -> None:
-        """Compute everything anew."""
-        pod, cluster = self.pod, self.cluster
-        self.filter_states = [f.plugin.prepare(pod, cluster) for f in self.profile.filters]
-        self.score_states = [s.plugin.prepare(pod, cluster) for s in self.profile.scores]
-        self.busy_filters = [
-            not f.plugin.is_idle(state)
-            for f, state in zip(self.profile.filters, self.filter_states, strict=True)
-        ]
-        self.busy_scores = [
-            not s.plugin.is_idle(state)
-            for s, state in zip(self.profile.scores, self.score_states, strict=True)
-        ]
-        nothing = zeros(cluster.nodes.n_rows)
-        self.codes = [
-            f.plugin.filter(state, ALL_ROWS) if busy else nothing
-            for f, state, busy in zip(
-                self.profile.filters, self.filter_states, self.busy_filters, strict=True
-            )
-        ]
-        self.raw = [
-            s.plugin.score(state, ALL_ROWS) if busy else nothing
-            for s, state, busy in zip(self.profile.scores, self.score_states, self.busy_scores, strict=True)
-        ]
+        """Look at everything anew."""
+        profile, pod, cluster = self.profile, self.pod, self.cluster
+        filters = [f.plugin for f in profile.filters]
+        scores = [s.plugin for s in profile.scores]
+
+        def nothing() -> IntColumn:
+            return zeros(cluster.nodes.n_rows)
+
+        self._filters = Side(
+            filters, pod, cluster, lambda i, state, rows: filters[i].filter(state, rows), nothing
+        )
+        self._scores = Side(
+            scores, pod, cluster, lambda i, state, rows: scores[i].score(state, rows), nothing
+        )
         self.before = self._prefilter()
         self.dropped = self._drop()
         self._combine(ALL_ROWS)
+        self._find_rules()
         self.version = cluster.log.version
 
     def mend(self) -> None:
@@ -116,46 +155,56 @@ class Evaluation:
             self.evaluate()
             return
         touched = np.zeros(self.cluster.nodes.n_rows, dtype=np.bool_)
-        for i, f in enumerate(self.profile.filters):
-            rows = f.plugin.mend(self.filter_states[i], changes)
-            if rows is None:
-                self.filter_states[i] = f.plugin.prepare(self.pod, self.cluster)
-                rows = ALL_ROWS
-            was_busy, busy = self.busy_filters[i], not f.plugin.is_idle(self.filter_states[i])
-            self.busy_filters[i] = busy
-            if busy != was_busy:
-                rows = ALL_ROWS
-                self.codes[i] = zeros(len(touched)) if was_busy else zeros(len(touched)).copy()
-            if busy:
-                self.codes[i][rows] = f.plugin.filter(self.filter_states[i], rows)
-            if busy or was_busy:
-                touched[rows] = True
-        for i, s in enumerate(self.profile.scores):
-            rows = s.plugin.mend(self.score_states[i], changes)
-            if rows is None:
-                self.score_states[i] = s.plugin.prepare(self.pod, self.cluster)
-                rows = ALL_ROWS
-            was_busy, busy = self.busy_scores[i], not s.plugin.is_idle(self.score_states[i])
-            self.busy_scores[i] = busy
-            if busy != was_busy:
-                rows = ALL_ROWS
-                self.raw[i] = zeros(len(touched)) if was_busy else zeros(len(touched)).copy()
-            if busy:
-                self.raw[i][rows] = s.plugin.score(self.score_states[i], rows)
+        for _, rows in self._filters.mend(changes):
+            touched[rows] = True
+        for _ in self._scores.mend(changes):
+            pass
         before, self.before = self.before, self._prefilter()
         moved = self.before != before
         if changes.nodes and self.dropped is not None:
             self.dropped, moved = self._drop(), True
         self._combine(ALL_ROWS if moved else np.flatnonzero(touched))
+        rules = self._rules
+        self._find_rules()
+        if self._total_of_rules is not None and self._rules == rules:
+            self._total_of_rules[changes.rows] = self._apply_rules(changes.rows)
+        else:
+            self._total_of_rules = None
         self.version = log.version
+
+    def weigh(self, rows: NDArray[np.intp]) -> tuple[dict[int, IntColumn], IntColumn]:
+        """Return scores of feasible rows: those that had to be normalized, unweighted, and weighted totals (int64[n] each).
+
+        The first are by the priorities' places in the profile; `scores_of` knows the others.
+        """
+        normalized: dict[int, IntColumn] = {}
+        if self._rules:
+            if self._total_of_rules is None:
+                self._total_of_rules = self._apply_rules(ALL_ROWS)
+            total = self._total_of_rules[rows]
+        else:
+            total = np.zeros(len(rows), dtype=np.int64)
+        for i, (s, busy) in enumerate(zip(self.profile.scores, self.busy_scores, strict=True)):
+            if busy and i not in self._rules:
+                column = s.plugin.normalize(self.score_states[i], self.raw[i][rows], rows)
+                normalized[i] = column
+                total += column if s.weight == 1 else s.weight * column
+        return normalized, total
+
+    def scores_of(self, row: int) -> list[int]:
+        """Return a row's scores by the priorities that need no normalisation, 0 for the others; in the profile's order."""
+        found = [0] * len(self.profile.scores)
+        if self._rules:
+            amounts, here = Amounts.of(self.cluster), np.array([row], dtype=np.intp)
+            for i, rule in self._rules.items():
+                found[i] = int(ruled.score(amounts, rule, here)[0])
+        return found
 
     def normalized(self, rows: NDArray[np.intp]) -> list[IntColumn]:
         """Return each priority's scores of the feasible rows, unweighted, in the profile's order."""
         return [
-            s.plugin.normalize(state, raw[rows], rows) if busy else zeros(len(rows))
-            for s, state, raw, busy in zip(
-                self.profile.scores, self.score_states, self.raw, self.busy_scores, strict=True
-            )
+            s.plugin.normalize(self.score_states[i], self.raw[i][rows], rows) if busy else zeros(len(rows))
+            for i, (s, busy) in enumerate(zip(self.profile.scores, self.busy_scores, strict=True))
         ]
 
     def first_failures(self) -> IntColumn:
@@ -181,9 +230,11 @@ class Evaluation:
             return error
         if self.dropped is not None and not (self.cluster.nodes.alive & ~self.dropped).any():
             return NO_NODES
+        # Where no codes are needed there are no errors.
+        codes = self._filters.columns
         if not any(
-            busy and int(codes.min(initial=0)) < 0
-            for busy, codes in zip(self.busy_filters, self.codes, strict=True)
+            busy and codes.has(i) and int(codes[i].min(initial=0)) < 0
+            for i, busy in enumerate(self.busy_filters)
         ):
             return None
         failing = self.failing()
@@ -191,9 +242,9 @@ class Evaluation:
         for row in np.argsort(self.cluster.nodes.rank):
             if not asked[row]:
                 continue
-            for i, codes in enumerate(self.codes):
-                if failing[i][row] and codes[row] < 0:
-                    return self.reasons(i, int(codes[row]))[0]
+            for i, found in enumerate(self.codes):
+                if failing[i][row] and found[row] < 0:
+                    return self.reasons(i, int(found[row]))[0]
         return None
 
     def asked(self) -> BoolColumn:
@@ -226,8 +277,11 @@ class Evaluation:
         return Unschedulable(n_nodes, counts)
 
     def _prefilter(self) -> PreFiltered:
-        named = zip(self.profile.filters, self.filter_states, strict=True)
-        return prefilter((f.name, f.plugin, state) for f, state in named)
+        return prefilter(
+            (f.name, f.plugin, self.filter_states[i])
+            for i, (f, skipped) in enumerate(zip(self.profile.filters, self.skipped_filters, strict=True))
+            if not skipped
+        )
 
     def _drop(self) -> BoolColumn | None:
         plugin = self.profile.drops
@@ -237,11 +291,45 @@ class Evaluation:
         return dropped
 
     def _combine(self, rows: Rows) -> None:
+        """Find out which of the rows fit."""
         asked = self.asked()
+        fits = asked.copy() if isinstance(rows, slice) else asked[rows]
+        amounts = Amounts.of(self.cluster)
+        for i, (f, busy) in enumerate(zip(self.profile.filters, self.busy_filters, strict=True)):
+            if not busy:
+                continue
+            for part, state in f.plugin.parts_of(self.filter_states[i]):
+                rule = _exact_rule(part, state, amounts)
+                if rule is not None:
+                    ruled.fit(amounts, rule.terms, fits, rows)
+                    continue
+                passes = part.passes(state, rows)
+                if passes is None:
+                    passes = (self.codes[i][rows] if part is f.plugin else part.filter(state, rows)) == FITS
+                fits &= passes
         if isinstance(rows, slice):
-            self.fits = asked.copy()
+            self.fits = fits
         else:
-            self.fits[rows] = asked[rows]
-        for busy, codes in zip(self.busy_filters, self.codes, strict=True):
-            if busy:
-                self.fits[rows] &= codes[rows] == FITS
+            self.fits[rows] = fits
+
+    def _find_rules(self) -> None:
+        amounts = Amounts.of(self.cluster)
+        self._rules = {}
+        for i, (s, busy) in enumerate(zip(self.profile.scores, self.busy_scores, strict=True)):
+            rule = _exact_rule(s.plugin, self.score_states[i], amounts) if busy else None
+            if rule is not None and abs(s.weight) < MAX_WEIGHT:
+                self._rules[i] = rule
+
+    def _apply_rules(self, rows: Rows) -> IntColumn:
+        scores = self.profile.scores
+        weighted = [(scores[i].weight, rule) for i, rule in self._rules.items()]
+        return ruled.total(Amounts.of(self.cluster), weighted, rows)
+
+
+def _exact_rule(plugin: Plugin[Any], state: Any, amounts: Amounts) -> Rule | None:
+    """Return a plugin's rule of resources if it has one that can be applied in floats."""
+    rule = plugin.resource_rule(state)
+    if rule is None:
+        return None
+    amounts.columns(rule.terms)
+    return rule if amounts.is_exact and ruled.can_apply(rule) else None

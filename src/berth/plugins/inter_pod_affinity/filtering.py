@@ -49,6 +49,9 @@ class MatchInterPodAffinity(FilterPlugin[Required]):
 
     name = "InterPodAffinity"
 
+    def skips(self, pod: Incoming, cluster: Cluster) -> bool:
+        return not pod.info.has_affinity and not cluster.affinity_pods
+
     def prepare(self, pod: Incoming, cluster: Cluster) -> Required:
         index = TermIndex.of(cluster, self.rules)
         state = Required(

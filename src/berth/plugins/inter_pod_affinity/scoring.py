@@ -83,6 +83,9 @@ class InterPodAffinityPriority(ScorePlugin[Preferred]):
 
     name = "InterPodAffinity"
 
+    def skips(self, pod: Incoming, cluster: Cluster) -> bool:
+        return not pod.info.has_affinity and not cluster.affinity_pods
+
     def prepare(self, pod: Incoming, cluster: Cluster) -> Preferred:
         weights = {Kind.PREFERRED_AFFINITY: 1, Kind.PREFERRED_ANTI_AFFINITY: -1}
         if self.hard_pod_affinity_weight > 0:

@@ -75,6 +75,9 @@ class SpreadFilter(FilterPlugin[HardSpread]):
     name: ClassVar[str] = "PodTopologySpread"
     legacy_names: ClassVar[tuple[str, ...]] = ("EvenPodsSpread",)
 
+    def skips(self, pod: Incoming, cluster: Cluster) -> bool:
+        return not pod.info.spec.topology_spread_constraints and not self.defaults
+
     def prepare(self, pod: Incoming, cluster: Cluster) -> HardSpread:
         state = HardSpread(cluster.nodes.n_rows)
         constraints = constraints_of(pod, cluster, DO_NOT_SCHEDULE, self.rules, self.defaults)

@@ -82,6 +82,12 @@ class SpreadScore(_SpreadScore):
 
     name: ClassVar[str] = "PodTopologySpread"
 
+    def skips(self, pod: Incoming, cluster: Cluster) -> bool:
+        if pod.info.spec.topology_spread_constraints:
+            return False
+        # Defaults are for pods of services and controllers.
+        return not self.defaults or (pod.controller is None and not len(cluster.objects.services))
+
     def prepare(self, pod: Incoming, cluster: Cluster) -> SoftSpread:
         constraints = constraints_of(
             pod,
@@ -312,6 +318,9 @@ class EvenPodsScore(_SpreadScore):
     maximum: int = 100
 
     name: ClassVar[str] = "EvenPodsSpread"
+
+    def skips(self, pod: Incoming, cluster: Cluster) -> bool:
+        return not pod.info.spec.topology_spread_constraints
 
     def prepare(self, pod: Incoming, cluster: Cluster) -> SoftSpread:
         # Constraints that can't be read are as good as none.

@@ -78,6 +78,9 @@ class VolumeBinding(FilterPlugin[VolumeBindingState]):
     legacy_names: ClassVar[tuple[str, ...]] = ("CheckVolumeBinding",)
     rules: BindingRules = field(default_factory=BindingRules)
 
+    def skips(self, pod: Incoming, cluster: Cluster) -> bool:
+        return not pod.info.spec.volumes
+
     def prepare(self, pod: Incoming, cluster: Cluster) -> VolumeBindingState:
         state = VolumeBindingState(np.zeros(cluster.nodes.n_rows, dtype=np.int64))
         names = claim_names(pod, self.rules)

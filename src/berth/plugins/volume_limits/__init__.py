@@ -76,6 +76,9 @@ class LimitState:
 class _VolumeLimits(FilterPlugin[LimitState]):
     """What both kinds of limits have in common."""
 
+    def skips(self, pod: Incoming, cluster: Cluster) -> bool:
+        return not pod.info.spec.volumes
+
     def reasons(self, state: LimitState, code: int) -> tuple[str, ...]:
         if code == EXCEEDED:
             return (REASON,)
