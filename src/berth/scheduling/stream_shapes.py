@@ -162,8 +162,8 @@ def _take_scores(shape: LiveShape, e: Evaluation, kinds: RowKinds) -> bool:
         if spread is not None and shape.spread is None:
             shape.eligible, shape.spread_weight = kinds.add(spread.eligible), weight
             # Small from here on: by kind of row, there is no need for the column.
-            narrow, nothing = spread.per_row.astype(np.int16), np.empty(0, dtype=np.bool_)
-            shape.spread = replace(spread, per_row=narrow, eligible=nothing)
+            narrow: Any = spread.per_row.astype(np.int16)
+            shape.spread = replace(spread, per_row=narrow, eligible=np.empty(0, dtype=np.bool_))
             continue
         kind = plugin.batch(state, e.fits)
         if kind is BatchKind.LOCAL:
