@@ -14,13 +14,14 @@ from berth.cluster.arrays import NONE, IdColumn, IntColumn
 from berth.cluster.cluster import Incoming
 from berth.cluster.pods import PodIds
 from berth.scheduling.batch import place_columns
-from berth.scheduling.decide import weigh
 from berth.scheduling.evaluations import Evaluations
 from berth.scheduling.stream import place_stream
+from berth.scheduling.stream_kernels import STREAM
 from berth.scheduling.ties import TieBreaker
 
-RUN = 40
-"""From this mean length of runs on, batches take less time than a stream: what a batch takes to begin, measured."""
+LONG_RUN, LONG_RUN_COMPILED = 40, 200
+"""From this mean length of runs on, batches take less time than a stream (measured): what it takes to begin a batch is
+as much as so many decisions of a stream."""
 
 Assume = Callable[[int, IntColumn, IdColumn], PodIds]
 
@@ -79,11 +80,13 @@ class PlacedPods:
         evaluation = self._evaluations.of(self._pods[int(self._order[i])])
         evaluation.mend()
         rows = np.flatnonzero(evaluation.fits)
-        columns, total = weigh(evaluation, rows)
+        normalized, total = evaluation.weigh(rows)
         at = np.searchsorted(rows, self.row[i])
         if len(rows) != self.n_feasible[i] or at == len(rows) or rows[at] != self.row[i]:
             return False
-        scores[:] = [column[at] for column in columns]
+        scores[:] = evaluation.scores_of(int(rows[at]))
+        for k, column in normalized.items():
+            scores[k] = column[at]
         return bool(total[at] == self.total[i])
 
 
@@ -112,7 +115,7 @@ def place_all(
 
     n = len(order)
     starts = np.flatnonzero(np.diff(order, prepend=-1))
-    place = _in_runs if n >= RUN * len(starts) else _in_a_stream
+    place = _in_a_stream if _is_mixed(order, starts) else _in_runs
     placed = PlacedPods(
         row=np.full(n, NONE, dtype=np.int32),
         total=np.full(n, -1, dtype=np.int64),
@@ -124,6 +127,13 @@ def place_all(
     )
     place(placed, starts, ties, assume or assume_all)
     return placed
+
+
+def _is_mixed(order: NDArray[np.int32], starts: IntColumn) -> bool:
+    """Tell whether pods are better decided as a stream than as batches: shapes come back, and soon."""
+    n = len(order)
+    long_run = LONG_RUN if STREAM.kernels_for(n) is None else LONG_RUN_COMPILED
+    return len(starts) >= 2 * len(np.unique(order)) and n < long_run * len(starts)
 
 
 def _in_runs(placed: PlacedPods, starts: IntColumn, ties: TieBreaker, assume: Assume) -> None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from berth.cluster.cluster import Cluster, Incoming
 from berth.scheduling.decide import decide
 from berth.scheduling.evaluation import Evaluation
+from berth.scheduling.row_kinds import RowKinds
 from berth.scheduling.stream_columns import Output
 from berth.scheduling.stream_engine import CantHold, StreamEngine
 from berth.scheduling.stream_kernels import STREAM
@@ -132,12 +133,13 @@ class _Stream:
     def _chunk(self, start: int, stop: int) -> int:
         """Decide for a run of pods; return how far it came, which is further than ``start``."""
         ids = np.unique(self._order[start:stop]).tolist()
-        live = self._live(ids)
+        kinds = RowKinds(self._cluster.nodes.n_rows)
+        live = self._live(ids, kinds)
         numbers = [*live, *(i for i in ids if i not in live)]
         spreading = {i for i, shape in live.items() if shape.spread is not None}
         try:
             pods = self._pods_of(numbers)
-            engine = StreamEngine(self._cluster, live, pods, self._kernels) if live else None
+            engine = StreamEngine(self._cluster, live, kinds, pods, self._kernels) if live else None
         except CantHold:
             self._barred |= spreading or set(live)
             return start
@@ -166,7 +168,7 @@ class _Stream:
     def _pods_of(self, ids: Sequence[int]) -> list[Incoming]:
         return [self._pods[i] for i in ids]
 
-    def _live(self, ids: Sequence[int]) -> dict[int, LiveShape]:
+    def _live(self, ids: Sequence[int], kinds: RowKinds) -> dict[int, LiveShape]:
         """Find out which shapes take part."""
         live: dict[int, LiveShape] = {}
         domain = None
@@ -175,7 +177,7 @@ class _Stream:
         for i, its_fits in zip(ids, fits, strict=True):
             evaluation = self._alone.get(i) or self._evaluations[i]
             self._pods[i] = evaluation.pod
-            shape = None if i in self._barred else live_shape(evaluation)
+            shape = None if i in self._barred else live_shape(evaluation, kinds)
             if shape is not None and shape.spread is not None and shape.spread.domain is not None:
                 # All that spread have to do so over the same domains.
                 if domain is None:
@@ -188,7 +190,7 @@ class _Stream:
                 shape.fits = its_fits
                 live[i] = shape
         for i, shape in list(live.items()):
-            if any(shape.moved_by(self._pods[other]) for other in ids if other != i):
+            if shape.is_moved_by(self._pods[other] for other in ids if other != i):
                 del live[i]
                 self._alone[i] = self._evaluations[i]
             # It holds on to columns.

@@ -45,20 +45,25 @@ class Columns(NamedTuple):
     ----------
     used, allocatable : float64[n_rows, n_columns]
         By resource.
-    base, fixed : int16 or int32[n_rows, n_shapes]
-        The total but for spreading, and the part of it that resources do not move; the lowest number where closed.
+    kind : int32[n_rows]
+        Which rows are alike in all that does not move.
+    base : int16 or int32[n_rows, n_shapes]
+        The total but for spreading; the lowest number where closed.
+    fixed : int16 or int32[n_kinds, n_shapes]
+        The part of it that resources do not move; the lowest number where closed whatever is free.
     n_feasible : int64[n_shapes]
         How many rows are open.
-    extremes : bool[n_extremes, n_rows, n_shapes]
-        The rows that hold a highest or lowest raw score which a normalisation hangs on.
+    extremes : bool[n_extremes, n_kinds, n_shapes]
+        The kinds of rows that hold a highest or lowest raw score which a normalisation hangs on.
     n_extreme : int64[n_extremes, n_shapes]
-        How many of them are open.
+        How many open rows are of such kinds.
     is_stale : bool[n_shapes]
         The shapes whose ``fixed`` has to be normalised again.
     """
 
     used: NDArray[np.float64]
     allocatable: NDArray[np.float64]
+    kind: NDArray[np.int32]
     base: NDArray[np.signedinteger]
     fixed: NDArray[np.signedinteger]
     n_feasible: NDArray[np.int64]
@@ -80,8 +85,8 @@ class Counts(NamedTuple):
         Whether the domain is one, and not the rows without any.
     pods : int16[n_rows, n_shapes]
         Counted pods on each row.
-    eligible : bool[n_rows, n_shapes]
-        The rows whose pods count for their domain.
+    eligible : bool[n_kinds, n_shapes]
+        The kinds of rows whose pods count for their domain.
     per_domain : int64[n_domains, n_shapes]
         Counted pods in each domain.
     lowest : int64[n_shapes]

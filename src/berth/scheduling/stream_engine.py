@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from berth.cluster.arrays import BoolColumn
 from berth.cluster.cluster import Cluster, Incoming
 from berth.framework.rules import Term
+from berth.scheduling.row_kinds import RowKinds
 from berth.scheduling.stream_columns import Columns, Counts, Output, Rules, Tree
 from berth.scheduling.stream_kernels import OVERFLOWN, StreamKernels
 from berth.scheduling.stream_shapes import LiveShape
@@ -31,6 +33,8 @@ class StreamEngine:
     ----------
     live : mapping of index to LiveShape
         Those that take part, in the order in which they are numbered.
+    kinds : RowKinds
+        The rows that are alike in all that does not move for them.
     pods : sequence of Incoming
         All shapes of the stream, those that take part first.
     kernels : StreamKernels or None
@@ -41,16 +45,17 @@ class StreamEngine:
         self,
         cluster: Cluster,
         live: Mapping[int, LiveShape],
+        kinds: RowKinds,
         pods: Sequence[Incoming],
         kernels: StreamKernels | None,
     ) -> None:
         self._shapes = list(live.values())
+        self._kinds = kinds
         rank = cluster.nodes.rank
         rows = np.argsort(rank)
         self._rows = rows[cluster.nodes.alive[rows]]
         self._at = np.full(cluster.nodes.n_rows, -1, dtype=np.int64)
         self._at[self._rows] = np.arange(len(self._rows))
-        self._n_all_rows = cluster.nodes.n_rows
         weights = max(shape.total_of_weights for shape in self._shapes)
         self._dtype: Any = np.int16 if weights * 100 < _INT16_TOP else np.int32
         self._closed = int(np.iinfo(self._dtype).min)
@@ -166,28 +171,35 @@ class StreamEngine:
         columns = Columns(
             used=used,
             allocatable=allocatable,
+            kind=self._kinds.of_row[rows],
             base=np.empty((len(rows), n_shapes), dtype=self._dtype, order=layout),
-            fixed=np.empty((len(rows), n_shapes), dtype=self._dtype),
+            fixed=np.empty((len(self._kinds.first), n_shapes), dtype=self._dtype),
             n_feasible=np.zeros(n_shapes, dtype=np.int64),
-            extremes=np.zeros((n_extremes, len(rows), n_shapes), dtype=np.bool_),
+            extremes=np.zeros((n_extremes, len(self._kinds.first), n_shapes), dtype=np.bool_),
             n_extreme=np.zeros((n_extremes, n_shapes), dtype=np.int64),
             is_stale=np.zeros(n_shapes, dtype=np.bool_),
         )
         for s, shape in enumerate(self._shapes):
-            self._fix(columns, s, shape.fits)
+            shape.may_fit = self._kinds.now(shape.may_fit)
+            for one in shape.uneven:
+                one.raw = self._kinds.now(one.raw)
+            self._fix(columns, s, shape.fits[rows])
             shape.fits = shape.fits[:0]
         return columns
 
-    def _fix(self, columns: Columns, s: int, is_open: NDArray[np.bool_]) -> None:
-        """Normalise a shape's constant scores over its open rows, of the cluster."""
+    def _fix(self, columns: Columns, s: int, is_open: BoolColumn) -> None:
+        """Normalise a shape's constant scores over its open rows."""
         shape = self._shapes[s]
-        columns.fixed[:, s] = shape.fixed(is_open, self._closed)[self._rows]
+        if not shape.uneven:
+            columns.fixed[:, s] = np.where(shape.may_fit, shape.even, self._closed)
+            return
+        n_open = np.bincount(columns.kind[is_open], minlength=len(columns.fixed))
+        columns.fixed[:, s] = shape.fixed(n_open > 0, self._kinds, self._closed)
         for i, one in enumerate(shape.uneven):
-            raw = one.raw[is_open]
-            for e, extreme in ((2 * i, raw.max()), (2 * i + 1, raw.min())):
-                held = is_open & (one.raw == extreme)
-                columns.extremes[e, :, s] = held[self._rows]
-                columns.n_extreme[e, s] = held.sum()
+            raw = one.raw[n_open > 0]
+            for e, extreme in ((2 * i, raw.max(initial=0)), (2 * i + 1, raw.min(initial=0))):
+                columns.extremes[e, :, s] = holds = one.raw == extreme
+                columns.n_extreme[e, s] = n_open[holds].sum()
 
     def _make_counts(self, pods: Sequence[Incoming]) -> Counts:
         shapes, rows = self._shapes, self._rows
@@ -203,7 +215,7 @@ class StreamEngine:
             domain=domains.astype(np.int64),
             is_named=found > 0,
             pods=np.zeros((n_rows, n_shapes), dtype=np.int16),
-            eligible=np.zeros((n_rows, n_shapes), dtype=np.bool_),
+            eligible=np.zeros((len(self._kinds.first) if n_rows else 0, n_shapes), dtype=np.bool_),
             per_domain=np.zeros((len(found), n_shapes), dtype=np.int64),
             lowest=np.zeros(n_shapes, dtype=np.int64),
             adds=np.zeros((len(pods) if n_rows else 0, n_shapes), dtype=np.bool_),
@@ -213,10 +225,11 @@ class StreamEngine:
             domain_skew=np.zeros(n_shapes, dtype=np.int64),
         )
         for s, (shape, one) in enumerate(zip(shapes, spreads, strict=True)):
-            if one is None:
+            if one is None or shape.eligible is None:
                 continue
             counts.pods[:, s] = one.per_row[rows]
-            counts.eligible[:, s] = eligible = one.eligible[rows]
+            counts.eligible[:, s] = self._kinds.now(shape.eligible)
+            eligible = counts.eligible[self._columns.kind, s]
             counts.per_domain[:, s] = np.bincount(
                 domains[eligible], weights=counts.pods[eligible, s], minlength=len(found)
             )
@@ -258,11 +271,9 @@ class StreamEngine:
             here = columns.base[:, s] != self._closed
             if not here.any():
                 continue
-            is_open = np.zeros(self._n_all_rows, dtype=np.bool_)
-            is_open[self._rows[here]] = True
-            before = columns.fixed[here, s].copy()
-            self._fix(columns, s, is_open)
-            columns.base[here, s] += columns.fixed[here, s] - before
+            before = columns.fixed[:, s].copy()
+            self._fix(columns, s, here)
+            columns.base[here, s] += (columns.fixed[:, s] - before)[columns.kind[here]]
         if self._kernels is not None:
             self._kernels.grow(self._closed, self._columns, self._counts, self._tree)
 

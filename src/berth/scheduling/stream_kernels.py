@@ -93,7 +93,7 @@ def _balanced_gain(q: int, row: int, rules: Rules, columns: Columns, total: Any)
 
 def rescore(row: int, closed: int, rules: Rules, columns: Columns) -> None:
     """Compute a row's base for all shapes: what is local and what is constant."""
-    base, fixed = columns.base[row], columns.fixed[row]
+    base, fixed = columns.base[row], columns.fixed[columns.kind[row]]
     n_shapes = base.shape[0]
     total = np.zeros(n_shapes)
     fits = np.ones(n_shapes, dtype=np.uint8)
@@ -296,23 +296,31 @@ def place(
         columns.used[row, k] += rules.held[shape, k]
     status = DONE
     n_heights = tree.best.shape[1] // (counts.n_domains * n_shapes)
-    before = columns.base[row].copy()
+    kind, base = columns.kind[row], columns.base[row]
+    before = base.copy()
     rescore(row, closed, rules, columns)
     if counts.adds.shape[0]:
-        zone = counts.domain[row]
+        # Rows of matrices, not their entries: a number that might be negative would be looked at in every step.
+        adds, eligible, pods = counts.adds[shape], counts.eligible[kind], counts.pods[row]
+        per_domain = counts.per_domain[counts.domain[row]]
         for s in range(n_shapes):
-            if counts.adds[shape, s]:
-                counts.pods[row, s] += 1
-                counts.per_domain[zone, s] += counts.eligible[row, s]
-                if counts.pods[row, s] - counts.lowest[s] >= n_heights and columns.base[row, s] != closed:
+            if adds[s]:
+                pods[s] += 1
+                per_domain[s] += eligible[s]
+                if pods[s] - counts.lowest[s] >= n_heights and base[s] != closed:
                     status = OVERFLOWN
+    n_closing = 0
     for s in range(n_shapes):
-        if before[s] != closed and columns.base[row, s] == closed:
+        if before[s] != closed and base[s] == closed:
             columns.n_feasible[s] -= 1
-            for e in range(columns.extremes.shape[0]):
-                if columns.extremes[e, row, s]:
-                    columns.n_extreme[e, s] -= 1
-                    if columns.n_extreme[e, s] == 0:
+            n_closing += 1
+    if n_closing:
+        for e in range(columns.extremes.shape[0]):
+            holds, n_extreme = columns.extremes[e, kind], columns.n_extreme[e]
+            for s in range(n_shapes):
+                if before[s] != closed and base[s] == closed and holds[s]:
+                    n_extreme[s] -= 1
+                    if n_extreme[s] == 0:
                         columns.is_stale[s] = True
     _climb(row, closed, columns, counts, tree)
     if status == DONE and columns.is_stale.any():

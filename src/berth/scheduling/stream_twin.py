@@ -65,19 +65,19 @@ class Twin:
         """Count a pod of a shape on a row; tell whether scores have to be normalised again."""
         columns, counts = self._columns, self._counts
         columns.used[row] += self._rules.held[shape]
-        before = columns.base[row]
+        kind, before = columns.kind[row], columns.base[row]
         after = self._rescored(slice(row, row + 1))[0]
         if len(counts.adds):
             adds = counts.adds[shape]
             counts.pods[row] += adds
-            counts.per_domain[counts.domain[row]] += adds & counts.eligible[row]
+            counts.per_domain[counts.domain[row]] += adds & counts.eligible[kind]
         closing = (before != self._closed) & (after == self._closed)
         columns.base[row] = after
         if not closing.any():
             return False
         columns.n_feasible[closing] -= 1
         for e, extreme in enumerate(columns.extremes):
-            held = extreme[row] & closing
+            held = extreme[kind] & closing
             columns.n_extreme[e, held] -= 1
             columns.is_stale[held & (columns.n_extreme[e] == 0)] = True
         return bool(columns.is_stale.any())
@@ -85,7 +85,11 @@ class Twin:
     def _rescored(self, rows: slice) -> NDArray[np.signedinteger]:
         """Compute the base of rows for all shapes."""
         rules, columns = self._rules, self._columns
-        used, allocatable, fixed = columns.used[rows], columns.allocatable[rows], columns.fixed[rows]
+        used, allocatable, fixed = (
+            columns.used[rows],
+            columns.allocatable[rows],
+            columns.fixed[columns.kind[rows]],
+        )
         fits = (rules.needed <= (allocatable - used)[..., None]).all(axis=1)
         fits &= fixed != self._closed
         total = fixed.astype(np.float64)
