@@ -10,10 +10,11 @@ from berth.cluster.arrays import BoolColumn, IdColumn, IntColumn
 from berth.cluster.cluster import Incoming
 from berth.framework.plugin import FITS, BatchKind, FilterPlugin, Plugin, ScorePlugin, SpreadCounts
 from berth.framework.rules import Rule, Term
-from berth.scheduling.batch import MAX_SCORE, MAX_TOTAL
+from berth.scheduling.batch import MAX_SCORE
 from berth.scheduling.decide import failed
 from berth.scheduling.evaluation import Evaluation
 from berth.scheduling.row_kinds import RowKinds
+from berth.scheduling.running import MAX_TOTAL
 
 
 @dataclass(slots=True)
