@@ -169,3 +169,21 @@ def test_mended_evaluation_equals_a_fresh_one(
             wanted = answers(fresh)
             cluster.derived = cluster_derived
             assert answers(kept) == wanted
+
+
+def test_volumes_are_kept_by_pod_and_two_alike_are_not_one() -> None:
+    cluster = a_world()
+    disk = {"awsElasticBlockStore": {"volumeID": "vol-1"}}
+    unreadable = cluster.incoming(a_pod("db", [{"persistentVolumeClaim": {"claimName": ""}}], []))
+    asking = cluster.incoming(a_pod("web", [disk], []))
+    first = cluster.assume(unreadable, 0)
+    kept = Evaluation(PROFILES["1.36"], asking, cluster)
+    answers(kept)
+    cluster.forget(first)
+    cluster.assume(asking, 0)  # takes the first one's id
+    cluster.forget(cluster.assume(unreadable, 0))
+    kept.mend()
+    cluster_derived, cluster.derived = cluster.derived, {}
+    wanted = answers(Evaluation(PROFILES["1.36"], asking, cluster))
+    cluster.derived = cluster_derived
+    assert answers(kept) == wanted

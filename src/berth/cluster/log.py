@@ -36,11 +36,14 @@ class Changes:
         By kind; a pod that came and one like it that went cancel out.
     nodes : bool
         Whether node objects changed, and not only the pods on them.
+    moves : list of PodChange
+        Every pod that came or went, in order, for who keeps pods by id: what cancels out is alike, but may be two pods.
     """
 
     rows: NDArray[np.intp]
     pods: list[PodChange] = field(default_factory=list)
     nodes: bool = False
+    moves: list[PodChange] = field(default_factory=list)
 
     @cached_property
     def spec_ids(self) -> frozenset[int]:
@@ -83,10 +86,9 @@ class ChangeLog:
         latest = self._latest(version)
         if latest is None:
             return None
+        moves = [entry for entry in latest if not isinstance(entry, int)]
         return Changes(
-            np.array(sorted(_rows(latest)), dtype=np.intp),
-            _net([entry for entry in latest if not isinstance(entry, int)]),
-            any(isinstance(entry, int) for entry in latest),
+            np.array(sorted(_rows(latest)), dtype=np.intp), _net(moves), len(moves) < len(latest), moves
         )
 
     def rows_since(self, version: int) -> set[int] | None:

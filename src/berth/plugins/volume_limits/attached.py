@@ -64,7 +64,7 @@ class Attached:
         changes = self._cluster.log.since(self._version)
         if changes is None:
             return False
-        for change in changes.pods:
+        for change in changes.moves:
             self._change(change.pod, change.row, change.sign, (change.namespace_id, change.spec_id))
         self._version = self._cluster.log.version
         return True
