@@ -20,7 +20,7 @@ KEYS = {
     "cpu_seconds",
     "peak_rss_mb",
 }
-TINY = ("--nodes", "20", "--existing", "10", "--pods", "5", "--runs", "1")
+TINY = ("--nodes", "20", "--existing", "10", "--pods", "5", "--runs", "1", "--numpy-alone")
 
 # Stands for Go: "builds" a program that answers as the peer does, and looks at its input.
 FAKE_GO = """\
@@ -70,6 +70,17 @@ def test_how_long_it_takes_to_start() -> None:
     (result,) = json.loads(berth("bench", "start-import", *TINY, "-o", "json").out)
     assert (result["nodes"], result["existing"], result["pods"]) == (0, 0, 1)
     assert 0 < result["seconds"] < 60
+
+
+def test_numpy_alone_compiles_nothing(own_cache: Path) -> None:
+    (result,) = json.loads(berth("bench", "SchedulingBasic", *TINY, "-o", "json").out)
+    assert result["decisions_per_second"] > 0
+    assert not list(own_cache.rglob("*.nbi"))
+
+
+def test_compiled() -> None:
+    (result,) = json.loads(berth("bench", "SchedulingBasic", *TINY[:-1], "-o", "json").out)
+    assert result["decisions_per_second"] > 0
 
 
 def test_list() -> None:

@@ -1,5 +1,7 @@
 """What workload files make, and that they run: each of those that come along, on a tiny cluster."""
 
+import itertools
+import time
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,7 @@ from berth.cluster.cluster import Cluster
 from berth.scheduling.decide import decide
 from berth.scheduling.evaluation import Evaluation
 from berth.scheduling.ties import TieBreaker
-from berth.sim.benchmarks import measure
+from berth.sim.benchmarks import Workload, measure
 from berth.sim.made_cluster import MadeCluster
 from berth.sim.recipe import HOSTNAME, ZONE
 from berth.sim.scheduling import default_profile, filled_cluster, patterns_of, schedule
@@ -62,6 +64,16 @@ def test_a_run_is_taken_back(name: str) -> None:
     assert (result.nodes, result.pods, result.runs) == (20, 10, 2)
     assert result.decisions_per_second > 0
     assert result.peak_rss_mb > 1
+
+
+@pytest.mark.parametrize(("seconds", "n_runs"), [(0.0, 101), (0.3, 5), (0.15, 7)])
+def test_short_runs_are_repeated_until_a_second_is_measured(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, n_runs: int
+) -> None:
+    clock = itertools.count(1.0, seconds or 1e-9)
+    monkeypatch.setattr(time, "perf_counter", lambda: next(clock))
+    workload = Workload("w", "", Size(1, 0, 1), lambda size: lambda: None)
+    assert measure(workload, workload.size).runs == n_runs
 
 
 def test_nodes_get_labels_and_taints_in_turn() -> None:

@@ -38,9 +38,18 @@ def bench(
             help="Which to run, or a workload file of one's own; without, those of up to 5,000 nodes.",
         ),
     ] = None,
-    all_: Annotated[bool, typer.Option("--all", help="Run the large ones too: it can take hours.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Run the large ones too: it takes a while.")] = False,
     list_: Annotated[bool, typer.Option("--list", help="Only say which there are.")] = False,
-    runs: Annotated[int, typer.Option(min=1, help="How often each is run; the median counts.")] = 5,
+    runs: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="How often each is run; the median counts. Without: 5 times, or as often as fits into a second.",
+        ),
+    ] = None,
+    numpy_alone: Annotated[
+        bool, typer.Option("--numpy-alone", help="Measure as where Numba is not installed.")
+    ] = False,
     nodes: Annotated[int | None, typer.Option(min=1, help="Nodes of the cluster.")] = None,
     existing: Annotated[int | None, typer.Option(min=0, help="Pods that are there already.")] = None,
     pods: Annotated[int | None, typer.Option(min=1, help="Pods to decide about.")] = None,
@@ -89,7 +98,7 @@ def bench(
     results, peers = [], []
     with progress("Measuring") as on_progress:
         for i, (workload, size) in enumerate(zip(wanted, sizes, strict=True)):
-            results.append(measure_apart(workload, size, runs))
+            results.append(measure_apart(workload, size, runs, compiled=not numpy_alone))
             peers.append(_against(program, workload, size) if program else [])
             if on_progress:
                 on_progress(i + 1, len(wanted))
@@ -162,7 +171,7 @@ def _write_table(results: "list[Result]") -> None:
     from berth.cli.tables import Table, plain_lines
     from berth.sim.benchmarks import machine
 
-    columns = ("workload", "nodes", "existing", "pods", "ms", "pods/s", "us/pod", "cpu ms", "peak MB")
+    columns = ("workload", "nodes", "existing", "pods", "ms", "pods/s", "us/pod", "cpu ms", "peak MB", "runs")
     rows: list[tuple[str, ...]] = [
         (
             r.workload,
@@ -174,14 +183,13 @@ def _write_table(results: "list[Result]") -> None:
             f"{r.seconds / r.pods * 1e6:,.1f}",
             f"{r.cpu_seconds * 1e3:,.1f}",
             f"{r.peak_rss_mb:,.0f}",
+            f"{r.runs}",
         )
         for r in results
     ]
     for line in plain_lines(Table(columns, rows)):
         typer.echo(line)
-    typer.echo(
-        f"medians of {results[0].runs} runs; " + ", ".join(f"{key} {value}" for key, value in machine())
-    )
+    typer.echo("medians of the runs; " + ", ".join(f"{key} {value}" for key, value in machine()))
 
 
 def _write_ratios(results: "list[Result]", peers: "Sequence[list[PeerResult]]") -> None:

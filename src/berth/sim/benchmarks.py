@@ -9,7 +9,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,9 @@ from berth.sim.workload_files import Size, WorkloadFile
 
 SEED = 1
 N_SHAPES = 150
+N_RUNS = 5
+_MOST_RUNS = 101
+_SHORT_SECONDS = 1.0
 
 Undo = Callable[[], None]
 Run = Callable[[], Undo | None]
@@ -68,20 +71,26 @@ class Workload:
     file: WorkloadFile | None = None
 
 
-def measure(workload: Workload, size: Size, runs: int) -> Result:
+def measure(workload: Workload, size: Size, runs: int | None = None) -> Result:
     """Measure a workload in this process.
+
+    Parameters
+    ----------
+    runs : int, optional
+        How often; without, five times, or as often as fits into a second: medians of short runs are shaky.
 
     Raises
     ------
     ValueError
         There is nothing to measure: no run.
     """
-    if runs < 1:
+    if runs is not None and runs < 1:
         raise ValueError("at least one run is needed")
     run = workload.prepare(size)
     gc.collect()
-    seconds, cpu_seconds = [], []
-    for _ in range(runs):
+    seconds: list[float] = []
+    cpu_seconds: list[float] = []
+    while not _is_enough(seconds, runs):
         wall, cpu = time.perf_counter(), _cpu_seconds()
         undo = run()
         seconds.append(time.perf_counter() - wall)
@@ -91,11 +100,19 @@ def measure(workload: Workload, size: Size, runs: int) -> Result:
     return _result(workload.name, size, seconds, cpu_seconds, [_peak_rss_mb()])
 
 
-def measure_apart(workload: Workload, size: Size, runs: int) -> Result:
-    """Measure a workload in processes of its own."""
+def _is_enough(seconds: Sequence[float], runs: int | None) -> bool:
+    if runs is not None:
+        return len(seconds) >= runs
+    return len(seconds) >= N_RUNS and (sum(seconds) >= _SHORT_SECONDS or len(seconds) >= _MOST_RUNS)
+
+
+def measure_apart(
+    workload: Workload, size: Size, runs: int | None = None, *, compiled: bool = True
+) -> Result:
+    """Measure a workload in processes of its own; not compiled, as where Numba is not installed."""
     if not workload.fresh:
-        return _in_child(workload, size, runs)
-    each = [_in_child(workload, size, 1) for _ in range(runs)]
+        return _in_child(workload, size, runs, compiled)
+    each = [_in_child(workload, size, 1, compiled) for _ in range(runs or N_RUNS)]
     return _result(
         workload.name,
         size,
@@ -133,9 +150,10 @@ def cache_folder(name: str) -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "berth" / name
 
 
-def _in_child(workload: Workload, size: Size, runs: int) -> Result:
+def _in_child(workload: Workload, size: Size, runs: int | None, compiled: bool) -> Result:
     code = "import sys; from berth.sim.workloads import child; child(*sys.argv[1:])"
-    arguments = [workload.name, *(str(n) for n in (size.nodes, size.existing, size.pods, runs))]
+    numbers = (size.nodes, size.existing, size.pods, runs or 0, int(compiled))
+    arguments = [workload.name, *map(str, numbers)]
     done = subprocess.run([sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, check=False)
     if done.returncode:
         raise MeasuringError(f"{workload.name}: the process that was measured ended with {done.returncode}")

@@ -232,11 +232,12 @@ def sized(workload: Workload, nodes: int | None, existing: int | None, pods: int
     return replace(size, pods=size.existing) if workload.fresh else size
 
 
-def child(name: str, nodes: str, existing: str, pods: str, runs: str) -> None:
+def child(name: str, nodes: str, existing: str, pods: str, runs: str, is_compiled: str) -> None:
     """Measure in this process, for the one that started it: the result goes to standard output as JSON."""
     (workload,) = chosen([name])
-    compiled.keep_in(str(cache_folder("kernels")))
-    for group, exercise in exercises(scheduling.default_profile()):
-        group.warm_up(exercise)
-    result = measure(workload, Size(int(nodes), int(existing), int(pods)), int(runs))
+    if int(is_compiled):
+        compiled.keep_in(str(cache_folder("kernels")))
+        for group, exercise in exercises(scheduling.default_profile()):
+            group.warm_up(exercise)
+    result = measure(workload, Size(int(nodes), int(existing), int(pods)), int(runs) or None)
     print(json.dumps(asdict(result)))
