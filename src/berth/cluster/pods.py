@@ -284,10 +284,11 @@ class PodTable:
 
     def _room_for(self, n: int) -> PodIds:
         """Return the ids of new pods, those of pods that went first."""
-        n_again = min(n, len(self._free))
-        again = [self._free.pop() for _ in range(n_again)]
+        cut = max(0, len(self._free) - n)
+        again = self._free[cut:][::-1]
+        del self._free[cut:]
         start = len(self.names)
-        self._grow(n - n_again)
+        self._grow(n - len(again))
         return np.array([*again, *range(start, len(self.names))], dtype=np.intp)
 
     def _grow(self, n: int) -> None:
