@@ -85,7 +85,10 @@ orders = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 6)), min_size=1, m
 )
 
 
-@pytest.mark.parametrize("run", [1, pending.RUN], ids=["in runs", "in a stream"])
+WAYS = {"in runs": (1, 0), "in a stream": (pending.RUN, 0), "one by one": (pending.RUN, pending.RUN)}
+
+
+@pytest.mark.parametrize(("run", "n_alike"), WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
 @settings(max_examples=20, deadline=None)
 @given(
@@ -95,21 +98,32 @@ orders = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 6)), min_size=1, m
     rule=st.sampled_from(RULES),
 )
 def test_all_are_decided_as_one_at_a_time(
-    run: int, profile: Profile, cluster: Cluster, shapes: list[Pod], order: list[int], rule: TieRule
+    run: int,
+    n_alike: int,
+    profile: Profile,
+    cluster: Cluster,
+    shapes: list[Pod],
+    order: list[int],
+    rule: TieRule,
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pending, "RUN", run)
+        patch.setattr(pending, "N_ALIKE", n_alike)
         check_alike(cluster, shapes, order, profile, rule)
 
 
-def test_the_way_is_chosen_by_the_mean_length_of_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_way_is_chosen_by_the_mean_length_of_runs_and_how_often_shapes_come(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     chosen = []
-    for name in ("_in_runs", "_in_a_stream"):
+    for name in ("_in_runs", "_in_a_stream", "_one_by_one"):
         monkeypatch.setattr(pending, name, lambda *_, name=name: chosen.append(name))
     monkeypatch.setattr(pending, "RUN", 3)
-    for order in ([0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1], [0] * 9 + [1, 0, 1], [0, 1] * 9):
+    monkeypatch.setattr(pending, "N_ALIKE", 2)
+    orders = ([0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1], [0] * 9 + [1, 0, 1], [0, 1] * 9, [0, 1, 0, 1], [0])
+    for order in orders:
         placed_in(a_cluster(a_node("n1")), [a_pod(), a_pod(cpu="1")], order, TODAY, TieBreaker())
-    assert chosen == ["_in_runs", "_in_a_stream", "_in_runs", "_in_a_stream"]
+    assert chosen == ["_in_runs", "_in_a_stream", "_in_runs", "_in_a_stream", "_one_by_one", "_one_by_one"]
 
 
 def test_no_pods_at_all() -> None:
@@ -120,9 +134,12 @@ def test_no_pods_at_all() -> None:
     }
 
 
-@pytest.mark.parametrize("run", [1, 40])
-def test_whoever_takes_the_placements_may_count_them(monkeypatch: pytest.MonkeyPatch, run: int) -> None:
+@pytest.mark.parametrize(("run", "n_alike"), WAYS.values(), ids=WAYS)
+def test_whoever_takes_the_placements_may_count_them(
+    monkeypatch: pytest.MonkeyPatch, run: int, n_alike: int
+) -> None:
     monkeypatch.setattr(pending, "RUN", run)
+    monkeypatch.setattr(pending, "N_ALIKE", n_alike)
     cluster = a_cluster(*(a_node(f"n{i}", cpu="2") for i in range(9)), services=[a_service("web")])
     incoming = [
         cluster.incoming(a_pod(cpu="500m")),

@@ -1,6 +1,7 @@
 """Pods of any shapes, decided in the order in which they wait: the one way in for whoever has many.
 
 Runs of equal pods are placed as batches, pods that change from one to the next as a stream; both decide as one at a time.
+Where hardly any shape comes again, one at a time it is.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,13 +15,15 @@ from berth.cluster.arrays import NONE, IdColumn, IntColumn
 from berth.cluster.cluster import Incoming
 from berth.cluster.pods import PodIds
 from berth.scheduling.batch import place_columns
-from berth.scheduling.decide import weigh
+from berth.scheduling.decide import decide, weigh
 from berth.scheduling.evaluations import Evaluations
 from berth.scheduling.stream import place_stream
 from berth.scheduling.ties import TieBreaker
 
 RUN = 40
 """From this mean length of runs on, batches take less time than a stream: what a batch takes to begin, measured."""
+N_ALIKE = 3
+"""Up to this mean number of pods of a shape a stream is not worth it: what a shape takes to take part, measured."""
 
 Assume = Callable[[int, IntColumn, IdColumn], PodIds]
 
@@ -112,7 +115,10 @@ def place_all(
 
     n = len(order)
     starts = np.flatnonzero(np.diff(order, prepend=-1))
-    place = _in_runs if n >= RUN * len(starts) else _in_a_stream
+    if n >= RUN * len(starts):
+        place = _in_runs
+    else:
+        place = _one_by_one if n <= N_ALIKE * len(np.unique(order)) else _in_a_stream
     placed = PlacedPods(
         row=np.full(n, NONE, dtype=np.int32),
         total=np.full(n, -1, dtype=np.int64),
@@ -155,3 +161,15 @@ def _in_a_stream(placed: PlacedPods, starts: IntColumn, ties: TieBreaker, assume
     shapes, first = np.unique(order[by_shape], return_index=True)
     for shape, at in zip(shapes.tolist(), np.split(by_shape, first)[1:], strict=True):
         placed.pod[at] = assume(shape, at, outcome.row[at])
+
+
+def _one_by_one(placed: PlacedPods, starts: IntColumn, ties: TieBreaker, assume: Assume) -> None:
+    """Place each pod by itself."""
+    evaluations = placed._evaluations.each(placed._pods)
+    for i, shape in enumerate(placed._order.tolist()):
+        decision = decide(evaluations[shape], ties)
+        if decision.row is None:
+            continue
+        placed.row[i], placed.total[i] = decision.row, decision.score
+        placed.n_feasible[i] = decision.n_feasible
+        placed.pod[i] = assume(shape, np.array([i]), np.array([decision.row], dtype=np.int32))[0]
