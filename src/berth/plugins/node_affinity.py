@@ -21,7 +21,7 @@ from berth.framework.node_selection import (
     matches_node_selector,
     matches_term,
 )
-from berth.framework.normalize import scale_to_maximum
+from berth.framework.normalize import Scaling
 from berth.framework.plugin import FITS, BatchKind, FilterPlugin, Rejection, ScorePlugin
 from berth.objects.nodes import Node
 from berth.objects.pods import NodeSelector, NodeSelectorTerm, PreferredSchedulingTerm
@@ -244,8 +244,9 @@ class PreferMatchingNodes(ScorePlugin[Preference]):
     def score(self, state: Preference, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
         return state.weights[rows].copy()
 
-    def normalize(self, state: Preference, scores: IntColumn, rows: NDArray[np.intp]) -> IntColumn:
-        return scale_to_maximum(scores, self.maximum, reverse=False)
+    @property
+    def scaling(self) -> Scaling:
+        return Scaling(self.maximum, reverse=False)
 
     def batch(self, state: Preference, feasible: NDArray[np.bool_]) -> BatchKind:
         return BatchKind.CONSTANT

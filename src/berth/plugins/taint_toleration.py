@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from berth.cluster.arrays import ALL_ROWS, BoolColumn, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.framework.changes import Action, Change, Hint, NodeChange, Resource
-from berth.framework.normalize import scale_to_maximum
+from berth.framework.normalize import Scaling
 from berth.framework.plugin import FITS, BatchKind, FilterPlugin, ScorePlugin
 from berth.objects.nodes import Node
 from berth.objects.pods import Toleration
@@ -121,8 +121,9 @@ class PreferToleratedTaints(ScorePlugin[Tolerations]):
     def score(self, state: Tolerations, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
         return state.count_untolerated(rows, ("PreferNoSchedule",))
 
-    def normalize(self, state: Tolerations, scores: IntColumn, rows: NDArray[np.intp]) -> IntColumn:
-        return scale_to_maximum(scores, self.maximum, reverse=True)
+    @property
+    def scaling(self) -> Scaling:
+        return Scaling(self.maximum, reverse=True)
 
     def batch(self, state: Tolerations, feasible: NDArray[np.bool_]) -> BatchKind:
         return BatchKind.CONSTANT

@@ -117,8 +117,10 @@ def place_all(
     starts = np.flatnonzero(np.diff(order, prepend=-1))
     if n >= RUN * len(starts):
         place = _in_runs
+    elif n <= N_ALIKE * len(np.unique(order)):
+        place = _one_by_one
     else:
-        place = _one_by_one if n <= N_ALIKE * len(np.unique(order)) else _in_a_stream
+        place = _in_a_stream
     placed = PlacedPods(
         row=np.full(n, NONE, dtype=np.int32),
         total=np.full(n, -1, dtype=np.int64),
@@ -170,6 +172,6 @@ def _one_by_one(placed: PlacedPods, starts: IntColumn, ties: TieBreaker, assume:
         decision = decide(evaluations[shape], ties)
         if decision.row is None:
             continue
-        placed.row[i], placed.total[i] = decision.row, decision.score
+        placed.row[i], placed.total[i] = decision.row, decision.score or 0
         placed.n_feasible[i] = decision.n_feasible
         placed.pod[i] = assume(shape, np.array([i]), np.array([decision.row], dtype=np.int32))[0]
