@@ -3,7 +3,8 @@
 Source: 1.13, ``predicates.go`` and ``priorities/taint_toleration.go``.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +14,23 @@ from berth.cluster.cluster import Cluster, Incoming
 from berth.framework.changes import Action, Change, Hint, NodeChange, Resource
 from berth.framework.normalize import Scaling
 from berth.framework.plugin import FITS, BatchKind, FilterPlugin, ScorePlugin
-from berth.objects.nodes import Node
+from berth.objects.nodes import Node, Taint
 from berth.objects.pods import Toleration
 from berth.objects.taints import tolerated
+
+
+class Untolerated(NamedTuple):
+    """How many taints the pod does not stand, by the distinct sets of taints.
+
+    Attributes
+    ----------
+    counts, stood : int64[n_sets], bool[n_sets]
+        The number, and whether it is 0.
+    """
+
+    counts: IntColumn
+    stood: BoolColumn
+    all_stood: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,26 +40,27 @@ class Tolerations:
     cluster: Cluster
     tolerations: tuple[Toleration, ...]
     compares: bool = False
-    _per_set: list[int] = field(default_factory=list)
+
+    def untolerated(self, effects: tuple[str, ...]) -> Untolerated:
+        """Count the taints of those effects that the pod does not stand; kept with the cluster for pods that stand alike."""
+        sets = self.cluster.nodes.taint_sets.items
+        key = "Tolerations", self.tolerations, effects, self.compares
+        found: Untolerated | None = self.cluster.derived.get(key)
+        if found is None or len(found.counts) < len(sets):
+            counts = np.array([self._count(taints, effects) for taints in sets], dtype=np.int64)
+            found = self.cluster.derived[key] = Untolerated(counts, counts == 0, not counts.any())
+        return found
 
     def count_untolerated(self, rows: Rows, effects: tuple[str, ...]) -> IntColumn:
-        """Count the taints of those effects that the pod does not stand, for rows (int64[n])."""
-        counted: IntColumn = np.array(self.per_set(effects), dtype=np.int64).take(
-            self.cluster.nodes.taints_id[rows]
-        )
+        """Count them for rows (int64[n])."""
+        counted: IntColumn = self.untolerated(effects).counts.take(self.cluster.nodes.taints_id[rows])
         return counted
 
-    def per_set(self, effects: tuple[str, ...]) -> list[int]:
-        """Count them for each distinct set of taints; asked for one list of effects alone."""
-        sets = self.cluster.nodes.taint_sets.items
-        for taints in sets[len(self._per_set) :]:
-            untolerated = (
-                taint
-                for taint in taints
-                if taint.effect in effects and not tolerated(self.tolerations, taint, compares=self.compares)
-            )
-            self._per_set.append(sum(1 for _ in untolerated))
-        return self._per_set
+    def _count(self, taints: tuple[Taint, ...], effects: tuple[str, ...]) -> int:
+        return sum(
+            taint.effect in effects and not tolerated(self.tolerations, taint, compares=self.compares)
+            for taint in taints
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +88,10 @@ class TolerateTaints(FilterPlugin[Tolerations]):
         return Tolerations(cluster, pod.info.spec.tolerations, self.compares)
 
     def is_idle(self, state: Tolerations) -> bool:
-        return not any(state.per_set(self.effects))
+        return state.untolerated(self.effects).all_stood
 
     def passes(self, state: Tolerations, rows: Rows = ALL_ROWS) -> BoolColumn:
-        tolerable = np.array(state.per_set(self.effects)) == 0
-        stood: BoolColumn = tolerable.take(state.cluster.nodes.taints_id[rows])
+        stood: BoolColumn = state.untolerated(self.effects).stood.take(state.cluster.nodes.taints_id[rows])
         return stood
 
     def filter(self, state: Tolerations, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:

@@ -82,7 +82,7 @@ class Amounts:
         for key, column in self._keys.items():
             used, offered = self._source(*key)
             for row in rows:
-                amount, of = int(used[row]), int(offered[row])
+                amount, of = used.item(row), offered.item(row)
                 self.used[column, row] = amount
                 self.offered[column, row] = of
                 self.free[column, row] = of - amount
