@@ -3,13 +3,14 @@
 Source: 1.13, ``predicates.go`` and ``priorities/taint_toleration.go``.
 """
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.cluster.arrays import ALL_ROWS, BoolColumn, IntColumn, Rows
+from berth.cluster.arrays import ALL_ROWS, BoolColumn, IdColumn, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.framework.changes import Action, Change, Hint, NodeChange, Resource
 from berth.framework.normalize import Scaling
@@ -18,19 +19,47 @@ from berth.objects.nodes import Node, Taint
 from berth.objects.pods import Toleration
 from berth.objects.taints import tolerated
 
+_N_KNOWN = 32
 
-class Untolerated(NamedTuple):
-    """How many taints the pod does not stand, by the distinct sets of taints.
+
+@dataclass
+class Untolerated:
+    """How many taints a pod does not stand.
 
     Attributes
     ----------
-    counts, stood : int64[n_sets], bool[n_sets]
-        The number, and whether it is 0.
+    per_set : int64[n_sets]
+        Of each distinct set of taints.
+    taints_id : int32[n_rows]
+        Each row's set.
     """
 
-    counts: IntColumn
-    stood: BoolColumn
-    all_stood: bool
+    per_set: IntColumn
+    taints_id: IdColumn
+
+    @cached_property
+    def are_none(self) -> bool:
+        """Whether the pod stands all."""
+        return not self.per_set.any()
+
+    @cached_property
+    def per_row(self) -> IntColumn:
+        """Their number (int64[n_rows])."""
+        return self.per_set.take(self.taints_id)
+
+    @cached_property
+    def is_stood(self) -> BoolColumn:
+        """Where there are none (bool[n_rows])."""
+        stood: BoolColumn = (self.per_set == 0).take(self.taints_id)
+        return stood
+
+
+@dataclass(slots=True)
+class Known:
+    """What was found of pods that tolerate alike, as long as no node changes; of a few kinds, for columns are large."""
+
+    version: int
+    found: dict[Hashable, Untolerated] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +71,19 @@ class Tolerations:
     compares: bool = False
 
     def untolerated(self, effects: tuple[str, ...]) -> Untolerated:
-        """Count the taints of those effects that the pod does not stand; kept with the cluster for pods that stand alike."""
-        sets = self.cluster.nodes.taint_sets.items
-        key = "Tolerations", self.tolerations, effects, self.compares
-        found: Untolerated | None = self.cluster.derived.get(key)
-        if found is None or len(found.counts) < len(sets):
-            counts = np.array([self._count(taints, effects) for taints in sets], dtype=np.int64)
-            found = self.cluster.derived[key] = Untolerated(counts, counts == 0, not counts.any())
+        """Count the taints of those effects that the pod does not stand."""
+        nodes, derived = self.cluster.nodes, self.cluster.derived
+        known: Known | None = derived.get("Tolerations")
+        if known is None or known.version != nodes.version:
+            known = derived["Tolerations"] = Known(nodes.version)
+        key = self.tolerations, effects, self.compares
+        found = known.found.get(key)
+        if found is None:
+            if len(known.found) >= _N_KNOWN:
+                known.found.clear()
+            counts = [self._count(taints, effects) for taints in nodes.taint_sets.items]
+            found = known.found[key] = Untolerated(np.array(counts, dtype=np.int64), nodes.taints_id)
         return found
-
-    def count_untolerated(self, rows: Rows, effects: tuple[str, ...]) -> IntColumn:
-        """Count them for rows (int64[n])."""
-        counted: IntColumn = self.untolerated(effects).counts.take(self.cluster.nodes.taints_id[rows])
-        return counted
 
     def _count(self, taints: tuple[Taint, ...], effects: tuple[str, ...]) -> int:
         return sum(
@@ -88,14 +117,13 @@ class TolerateTaints(FilterPlugin[Tolerations]):
         return Tolerations(cluster, pod.info.spec.tolerations, self.compares)
 
     def is_idle(self, state: Tolerations) -> bool:
-        return state.untolerated(self.effects).all_stood
+        return state.untolerated(self.effects).are_none
 
     def passes(self, state: Tolerations, rows: Rows = ALL_ROWS) -> BoolColumn:
-        stood: BoolColumn = state.untolerated(self.effects).stood.take(state.cluster.nodes.taints_id[rows])
-        return stood
+        return state.untolerated(self.effects).is_stood[rows]
 
     def filter(self, state: Tolerations, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
-        return (state.count_untolerated(rows, self.effects) > 0).astype(np.int64)
+        return (~state.untolerated(self.effects).is_stood[rows]).astype(np.int64)
 
     def reasons(self, state: Tolerations, code: int) -> tuple[str, ...]:
         return (self.reason,) if code != FITS else ()
@@ -134,7 +162,7 @@ class PreferToleratedTaints(ScorePlugin[Tolerations]):
         return Tolerations(cluster, pod.info.spec.tolerations, self.compares)
 
     def score(self, state: Tolerations, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
-        return state.count_untolerated(rows, ("PreferNoSchedule",))
+        return state.untolerated(("PreferNoSchedule",)).per_row[rows].copy()
 
     @property
     def scaling(self) -> Scaling:
