@@ -1,6 +1,5 @@
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -39,7 +38,7 @@ def net(changes: Iterable[PodChange]) -> dict[PodChange, int]:
     """How many pods more of each kind: those that came less those that went."""
     counts: Counter[PodChange] = Counter()
     for change in changes:
-        counts[replace(change, pod=0, sign=1)] += change.sign
+        counts[change._replace(pod=0, sign=1)] += change.sign
     return {change: n for change, n in counts.items() if n}
 
 

@@ -56,6 +56,21 @@ def test_the_fewer_taints_the_pod_does_not_stand_the_better() -> None:
     assert scores(SCORE, cluster, a_pod(tolerations=[old, slow])) == [0, 10, 10]
 
 
+def test_what_is_known_of_pods_that_tolerate_alike_is_of_a_few_kinds_and_of_the_nodes_as_they_are() -> None:
+    cluster = a_cluster(*(a_node(f"n{i}", taints=[f"t{i}:NoSchedule"]) for i in range(40)))
+    tolerant = [a_pod(tolerations=[f"t{i}:NoSchedule"]) for i in range(40)]
+    for i, pod in enumerate(tolerant):
+        assert fits(FILTER, cluster, pod) == [row == i for row in range(40)]
+    assert fits(FILTER, cluster, tolerant[0]) == [row == 0 for row in range(40)]
+    cluster.put_node(a_node("n0", taints=["t1:NoSchedule"]))
+    cluster.put_node(a_node("n40"))
+    assert fits(FILTER, cluster, tolerant[0]) == [row == 40 for row in range(41)]
+    cluster.remove_node("n40")
+    cluster.put_node(a_node("n41", taints=["t0:NoSchedule"]))
+    assert fits(FILTER, cluster, tolerant[0]) == [row == 40 for row in range(41)]
+    assert fits(FILTER, cluster, tolerant[1]) == [row < 2 for row in range(41)]
+
+
 @given(
     st.lists(st.lists(st.sampled_from(TEXTS), max_size=4, unique=True), min_size=1, max_size=5),
     st.lists(st.sampled_from(TEXTS), max_size=3),

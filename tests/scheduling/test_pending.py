@@ -85,7 +85,10 @@ orders = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 6)), min_size=1, m
 )
 
 
-@pytest.mark.parametrize("is_mixed", [False, True], ids=["in runs", "in a stream"])
+WAYS = {"in runs": pending._in_runs, "in a stream": pending._in_a_stream, "one by one": pending._one_by_one}
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
 @settings(max_examples=20, deadline=None)
 @given(
@@ -95,23 +98,33 @@ orders = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 6)), min_size=1, m
     rule=st.sampled_from(RULES),
 )
 def test_all_are_decided_as_one_at_a_time(
-    is_mixed: bool, profile: Profile, cluster: Cluster, shapes: list[Pod], order: list[int], rule: TieRule
+    way: pending.Way, profile: Profile, cluster: Cluster, shapes: list[Pod], order: list[int], rule: TieRule
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pending, "_is_mixed", lambda *_: is_mixed)
+        patch.setattr(pending, "_way", lambda *_: way)
         check_alike(cluster, shapes, order, profile, rule)
 
 
-def test_the_way_is_chosen_by_the_mean_length_of_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_way_is_chosen_by_the_mean_length_of_runs_and_how_often_shapes_come(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     chosen = []
-    for name in ("_in_runs", "_in_a_stream"):
+    for name in ("_in_runs", "_in_a_stream", "_one_by_one"):
         monkeypatch.setattr(pending, name, lambda *_, name=name: chosen.append(name))
     monkeypatch.setattr(pending, "LONG_RUN", 3)
-    orders = ([0, 0, 0, 1, 1, 1] * 2, [0, 0, 0, 1, 1, 0, 1], [0] * 9 + [1, 0, 1], [0, 1] * 9, [0, 1], [0])
+    monkeypatch.setattr(pending, "N_ALIKE", 2)
+    orders = (
+        [0, 0, 0, 1, 1, 1] * 2,
+        [0, 0, 0, 1, 1, 0, 1],
+        [0] * 9 + [1, 0, 1],
+        [0, 1] * 9,
+        [0, 1, 0, 1],
+        [0],
+    )
     with STREAM.using(None):
         for order in orders:
             placed_in(a_cluster(a_node("n1")), [a_pod(), a_pod(cpu="1")], order, TODAY, TieBreaker())
-    assert chosen == ["_in_runs", "_in_a_stream", "_in_runs", "_in_a_stream", "_in_runs", "_in_runs"]
+    assert chosen == ["_in_runs", "_in_a_stream", "_in_runs", "_in_a_stream", "_one_by_one", "_one_by_one"]
 
 
 def test_no_pods_at_all() -> None:
@@ -122,9 +135,11 @@ def test_no_pods_at_all() -> None:
     }
 
 
-@pytest.mark.parametrize("is_mixed", [False, True])
-def test_whoever_takes_the_placements_may_count_them(monkeypatch: pytest.MonkeyPatch, is_mixed: bool) -> None:
-    monkeypatch.setattr(pending, "_is_mixed", lambda *_: is_mixed)
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_whoever_takes_the_placements_may_count_them(
+    monkeypatch: pytest.MonkeyPatch, way: pending.Way
+) -> None:
+    monkeypatch.setattr(pending, "_way", lambda *_: way)
     cluster = a_cluster(*(a_node(f"n{i}", cpu="2") for i in range(9)), services=[a_service("web")])
     incoming = [
         cluster.incoming(a_pod(cpu="500m")),

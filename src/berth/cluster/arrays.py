@@ -21,19 +21,32 @@ K = TypeVar("K", bound=Hashable)
 
 
 class GrowingArray:
-    """A one-dimensional array with room to grow; new entries hold ``fill``."""
+    """A one-dimensional array with room to grow; new entries hold ``fill``.
 
-    __slots__ = ("_data", "_fill", "size")
+    Attributes
+    ----------
+    values : array[size]
+        The entries as a view: valid until the array grows.
+    """
+
+    __slots__ = ("_data", "_fill", "size", "values")
 
     def __init__(self, dtype: DTypeLike, fill: int = 0) -> None:
         self._data: NDArray[Any] = np.empty(0, dtype=dtype)
         self._fill = fill
         self.size = 0
+        self.values = self._data
 
-    @property
-    def values(self) -> NDArray[Any]:
-        """The entries as a view: valid until the array grows."""
-        return self._data[: self.size]
+    @classmethod
+    def of(cls, values: NDArray[Any], fill: int = 0) -> "GrowingArray":
+        """Make one of entries."""
+        array = cls(values.dtype, fill)
+        array.extend(values)
+        return array
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Copied by themselves, the view would no longer show the array.
+        return GrowingArray.of, (self.values, self._fill)
 
     def grow_to(self, size: int) -> None:
         """Make the array at least ``size`` long."""
@@ -44,6 +57,7 @@ class GrowingArray:
             grown[: self.size] = self._data[: self.size]
             self._data = grown
         self.size = size
+        self.values = self._data[:size]
 
     def append(self, value: int) -> int:
         """Add an entry and return its index."""

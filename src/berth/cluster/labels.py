@@ -92,7 +92,7 @@ class LabelColumns:
         n_before = np.concatenate(([0], np.cumsum(kept)))
         self._start.values[:] = n_before[self._start.values]
         self._row, self._key, self._value = (
-            _filled(triples.values[kept]) for triples in (self._row, self._key, self._value)
+            GrowingArray.of(triples.values[kept]) for triples in (self._row, self._key, self._value)
         )
         self._n_gaps = 0
 
@@ -139,9 +139,3 @@ class LabelColumns:
         for value_id in value_ids[1:]:
             found |= column == value_id
         return found
-
-
-def _filled(values: IdColumn) -> GrowingArray:
-    array = GrowingArray(np.int32)
-    array.extend(values)
-    return array

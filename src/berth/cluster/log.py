@@ -3,6 +3,7 @@
 from collections import deque
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +12,7 @@ LOG_LENGTH = 65_536
 _N_ALIKE = 64
 
 
-@dataclass(frozen=True, slots=True)
-class PodChange:
+class PodChange(NamedTuple):
     """A pod came to a node's row (``sign`` 1) or went from it (-1)."""
 
     row: int

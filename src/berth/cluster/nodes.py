@@ -73,9 +73,16 @@ class _NodeValues(NamedTuple):
 
 
 class NodeTable:
-    """All nodes. A row number is stable while its node lives; a removed node's row is used again."""
+    """All nodes. A row number is stable while its node lives; a removed node's row is used again.
+
+    Attributes
+    ----------
+    version : int
+        Goes up with every change.
+    """
 
     def __init__(self, resources: Interner[str]) -> None:
+        self.version = 0
         self.names: list[str] = []
         self.labels = LabelColumns()
         self.allocatable = ResourceTable(resources)
@@ -191,6 +198,7 @@ class NodeTable:
             An amount is no quantity; the table is as it was.
         """
         values = self._values_of(node)
+        self.version += 1
         row = self._row_of.get(values.meta.name, NONE)
         if row == NONE:
             row = self._new_row(values.meta.name)
@@ -238,6 +246,7 @@ class NodeTable:
     def remove(self, name: str) -> int:
         """Take a node away and return the row that it had."""
         row = self._row_of.pop(name)
+        self.version += 1
         self._alive.values[row] = False
         self.labels.set(row, {})
         self.allocatable.set(row, {})

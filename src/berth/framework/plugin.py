@@ -17,6 +17,7 @@ from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.log import Changes
 from berth.framework.changes import EVERYTHING, Hint, Wakes, helps_always
 from berth.framework.counted import Counted
+from berth.framework.normalize import Scaling, scale_to_maximum
 from berth.framework.rules import Rule
 
 S = TypeVar("S")
@@ -254,7 +255,13 @@ class ScorePlugin(Plugin[S]):
 
     def normalize(self, state: S, scores: IntColumn, rows: NDArray[np.intp]) -> IntColumn:
         """Turn the raw scores of the feasible rows into scores from 0 to the release's maximum."""
-        return scores
+        scaling = self.scaling
+        return scores if scaling is None else scale_to_maximum(scores, scaling)
+
+    @property
+    def scaling(self) -> Scaling | None:
+        """How `normalize` scales, if that is all it does: compiled loops then do it in its place."""
+        return None
 
     def classes(self, state: S, feasible: NDArray[np.bool_]) -> Classed | None:
         """Return, of a plugin that is CLASSED, its own classes for a batch in which no other one is, if it has any."""

@@ -6,6 +6,7 @@ Source: 1.10 to 1.17, ``predicates.go`` (``podMatchesNodeSelectorAndAffinityTerm
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from berth.framework.node_selection import (
     matches_node_selector,
     matches_term,
 )
-from berth.framework.normalize import scale_to_maximum
+from berth.framework.normalize import Scaling
 from berth.framework.plugin import FITS, BatchKind, FilterPlugin, Rejection, ScorePlugin
 from berth.objects.nodes import Node
 from berth.objects.pods import NodeSelector, NodeSelectorTerm, PreferredSchedulingTerm
@@ -224,13 +225,16 @@ class PreferMatchingNodes(ScorePlugin[Preference]):
     def prepare(self, pod: Incoming, cluster: Cluster) -> Preference:
         affinity = pod.info.spec.affinity
         terms = affinity.node_affinity.preferred if affinity and affinity.node_affinity else ()
-        weights = np.zeros(cluster.nodes.n_rows, dtype=np.int64)
+        weights: IntColumn | None = None
+        error = None
         try:
             for term in (*self.added, *terms):
-                self._add(weights, term, cluster)
-        except SelectorError as error:
-            return Preference(weights, str(error))
-        return Preference(weights)
+                if term.weight:
+                    own = self._matches(term.preference, cluster) * np.int64(term.weight)
+                    weights = own if weights is None else np.add(weights, own, out=weights)
+        except SelectorError as refused:
+            error = str(refused)
+        return Preference(np.zeros(cluster.nodes.n_rows, np.int64) if weights is None else weights, error)
 
     def mend(self, state: Preference, changes: Changes) -> Rows | None:
         return None if changes.nodes else changes.rows
@@ -244,22 +248,24 @@ class PreferMatchingNodes(ScorePlugin[Preference]):
     def score(self, state: Preference, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
         return state.weights[rows].copy()
 
-    def normalize(self, state: Preference, scores: IntColumn, rows: NDArray[np.intp]) -> IntColumn:
-        return scale_to_maximum(scores, self.maximum, reverse=False)
+    @property
+    def scaling(self) -> Scaling:
+        return Scaling(self.maximum, reverse=False)
 
     def batch(self, state: Preference, feasible: NDArray[np.bool_]) -> BatchKind:
         return BatchKind.CONSTANT
 
-    def _add(self, weights: IntColumn, term: PreferredSchedulingTerm, cluster: Cluster) -> None:
-        if not term.weight:
-            return
-        selector = from_node_expressions(term.preference.match_expressions)
-        if not self.with_fields or not term.preference.match_fields:
-            weights += cluster.nodes.labels.matches(selector) * np.int64(term.weight)
-            return
-        for field in term.preference.match_fields:
+    def _matches(self, preference: NodeSelectorTerm, cluster: Cluster) -> BoolColumn:
+        selector = _selector(preference.match_expressions)
+        if not self.with_fields or not preference.match_fields:
+            return cluster.nodes.labels.matches(selector)
+        for field in preference.match_fields:
             if field.operator not in ("In", "NotIn") or len(field.values) != 1:
                 raise SelectorError(
                     "matchFields", [field.operator, *field.values], "In or NotIn, and one value"
                 )
-        weights += matches_term(cluster.nodes, term.preference) * np.int64(term.weight)
+        return matches_term(cluster.nodes, preference)
+
+
+_selector = lru_cache(maxsize=1_024)(from_node_expressions)
+"""What pods prefer is the same again and again, and to check it takes as long as to look for it."""

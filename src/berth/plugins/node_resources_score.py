@@ -128,10 +128,10 @@ class ResourcesScore(ScorePlugin[Usage]):
         kind = _RULES.get(self.kernel)
         if kind is None or self.ratio:
             return None
-        terms = (
-            Term(resource_id, asked, counts_silent=resource_id in (_CPU_ID, _MEMORY_ID), weight=weight)
+        terms = [
+            Term(resource_id, asked, resource_id in (_CPU_ID, _MEMORY_ID), weight)
             for resource_id, asked, _, weight in state.resources
-        )
+        ]
         return Rule(kind, tuple(terms), self.maximum)
 
 
@@ -209,8 +209,8 @@ class BalancedAllocation(ScorePlugin[Usage]):
     def resource_rule(self, state: Usage) -> Rule | None:
         if len(state.resources) not in (0, 2):
             return None
-        terms = tuple(Term(resource_id, asked) for resource_id, asked, _, _ in state.resources)
-        return Rule(RuleKind.BALANCED_GAIN, terms, self.maximum)
+        terms = [Term(resource_id, asked) for resource_id, asked, _, _ in state.resources]
+        return Rule(RuleKind.BALANCED_GAIN, tuple(terms), self.maximum)
 
 
 def evenness_gained(

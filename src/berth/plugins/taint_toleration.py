@@ -3,19 +3,63 @@
 Source: 1.13, ``predicates.go`` and ``priorities/taint_toleration.go``.
 """
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.cluster.arrays import ALL_ROWS, BoolColumn, IntColumn, Rows
+from berth.cluster.arrays import ALL_ROWS, BoolColumn, IdColumn, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.framework.changes import Action, Change, Hint, NodeChange, Resource
-from berth.framework.normalize import scale_to_maximum
+from berth.framework.normalize import Scaling
 from berth.framework.plugin import FITS, BatchKind, FilterPlugin, ScorePlugin
-from berth.objects.nodes import Node
+from berth.objects.nodes import Node, Taint
 from berth.objects.pods import Toleration
 from berth.objects.taints import tolerated
+
+_N_KNOWN = 32
+
+
+@dataclass
+class Untolerated:
+    """How many taints a pod does not stand.
+
+    Attributes
+    ----------
+    per_set : int64[n_sets]
+        Of each distinct set of taints.
+    taints_id : int32[n_rows]
+        Each row's set.
+    """
+
+    per_set: IntColumn
+    taints_id: IdColumn
+
+    @cached_property
+    def are_none(self) -> bool:
+        """Whether the pod stands all."""
+        return not self.per_set.any()
+
+    @cached_property
+    def per_row(self) -> IntColumn:
+        """Their number (int64[n_rows])."""
+        return self.per_set.take(self.taints_id)
+
+    @cached_property
+    def is_stood(self) -> BoolColumn:
+        """Where there are none (bool[n_rows])."""
+        stood: BoolColumn = (self.per_set == 0).take(self.taints_id)
+        return stood
+
+
+@dataclass(slots=True)
+class Known:
+    """What was found of pods that tolerate alike, as long as no node changes; of a few kinds, for columns are large."""
+
+    version: int
+    found: dict[Hashable, Untolerated] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,26 +69,27 @@ class Tolerations:
     cluster: Cluster
     tolerations: tuple[Toleration, ...]
     compares: bool = False
-    _per_set: list[int] = field(default_factory=list)
 
-    def count_untolerated(self, rows: Rows, effects: tuple[str, ...]) -> IntColumn:
-        """Count the taints of those effects that the pod does not stand, for rows (int64[n])."""
-        counted: IntColumn = np.array(self.per_set(effects), dtype=np.int64).take(
-            self.cluster.nodes.taints_id[rows]
+    def untolerated(self, effects: tuple[str, ...]) -> Untolerated:
+        """Count the taints of those effects that the pod does not stand."""
+        nodes, derived = self.cluster.nodes, self.cluster.derived
+        known: Known | None = derived.get("Tolerations")
+        if known is None or known.version != nodes.version:
+            known = derived["Tolerations"] = Known(nodes.version)
+        key = self.tolerations, effects, self.compares
+        found = known.found.get(key)
+        if found is None:
+            if len(known.found) >= _N_KNOWN:
+                known.found.clear()
+            counts = [self._count(taints, effects) for taints in nodes.taint_sets.items]
+            found = known.found[key] = Untolerated(np.array(counts, dtype=np.int64), nodes.taints_id)
+        return found
+
+    def _count(self, taints: tuple[Taint, ...], effects: tuple[str, ...]) -> int:
+        return sum(
+            taint.effect in effects and not tolerated(self.tolerations, taint, compares=self.compares)
+            for taint in taints
         )
-        return counted
-
-    def per_set(self, effects: tuple[str, ...]) -> list[int]:
-        """Count them for each distinct set of taints; asked for one list of effects alone."""
-        sets = self.cluster.nodes.taint_sets.items
-        for taints in sets[len(self._per_set) :]:
-            untolerated = (
-                taint
-                for taint in taints
-                if taint.effect in effects and not tolerated(self.tolerations, taint, compares=self.compares)
-            )
-            self._per_set.append(sum(1 for _ in untolerated))
-        return self._per_set
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +117,13 @@ class TolerateTaints(FilterPlugin[Tolerations]):
         return Tolerations(cluster, pod.info.spec.tolerations, self.compares)
 
     def is_idle(self, state: Tolerations) -> bool:
-        return not any(state.per_set(self.effects))
+        return state.untolerated(self.effects).are_none
 
     def passes(self, state: Tolerations, rows: Rows = ALL_ROWS) -> BoolColumn:
-        tolerable = np.array(state.per_set(self.effects)) == 0
-        stood: BoolColumn = tolerable.take(state.cluster.nodes.taints_id[rows])
-        return stood
+        return state.untolerated(self.effects).is_stood[rows]
 
     def filter(self, state: Tolerations, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
-        return (state.count_untolerated(rows, self.effects) > 0).astype(np.int64)
+        return (~state.untolerated(self.effects).is_stood[rows]).astype(np.int64)
 
     def reasons(self, state: Tolerations, code: int) -> tuple[str, ...]:
         return (self.reason,) if code != FITS else ()
@@ -119,10 +162,11 @@ class PreferToleratedTaints(ScorePlugin[Tolerations]):
         return Tolerations(cluster, pod.info.spec.tolerations, self.compares)
 
     def score(self, state: Tolerations, rows: Rows = ALL_ROWS, placed: IntColumn | int = 0) -> IntColumn:
-        return state.count_untolerated(rows, ("PreferNoSchedule",))
+        return state.untolerated(("PreferNoSchedule",)).per_row[rows].copy()
 
-    def normalize(self, state: Tolerations, scores: IntColumn, rows: NDArray[np.intp]) -> IntColumn:
-        return scale_to_maximum(scores, self.maximum, reverse=True)
+    @property
+    def scaling(self) -> Scaling:
+        return Scaling(self.maximum, reverse=True)
 
     def batch(self, state: Tolerations, feasible: NDArray[np.bool_]) -> BatchKind:
         return BatchKind.CONSTANT

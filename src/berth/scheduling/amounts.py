@@ -1,13 +1,10 @@
 """What is used and offered on every node, as floats side by side: what rules of resources are applied to."""
 
-from collections.abc import Iterable
-
 import numpy as np
 from numpy.typing import NDArray
 
 from berth.cluster.arrays import IntColumn
 from berth.cluster.cluster import Cluster
-from berth.framework.rules import Term
 
 Floats = NDArray[np.float64]
 
@@ -51,17 +48,14 @@ class Amounts:
             amounts._update()
         return amounts
 
-    def columns(self, terms: Iterable[Term]) -> list[int]:
-        """Return the columns of terms' resources; they stay what they are."""
-        found = []
-        for term in terms:
-            key = term.counts_silent, term.resource_id
-            column = self._keys.get(key)
-            if column is None:
-                column = self._keys[key] = len(self._keys)
-                self._fill()
-            found.append(column)
-        return found
+    def column(self, counts_silent: bool, resource_id: int) -> int:
+        """Return the column of a resource; it stays what it is."""
+        key = counts_silent, resource_id
+        column = self._keys.get(key)
+        if column is None:
+            column = self._keys[key] = len(self._keys)
+            self._fill()
+        return column
 
     def all_offer(self, column: int) -> bool:
         """Tell whether every row has some of a column's resource."""
@@ -82,7 +76,7 @@ class Amounts:
         for key, column in self._keys.items():
             used, offered = self._source(*key)
             for row in rows:
-                amount, of = int(used[row]), int(offered[row])
+                amount, of = used.item(row), offered.item(row)
                 self.used[column, row] = amount
                 self.offered[column, row] = of
                 self.free[column, row] = of - amount

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from berth.cluster.arrays import IntColumn
+from berth.scheduling.choice import best_of
 from berth.scheduling.evaluation import Evaluation
 from berth.scheduling.ties import TieBreaker
 
@@ -41,20 +42,14 @@ def decide(evaluation: Evaluation, ties: TieBreaker) -> Decision:
     failure = failed(evaluation)
     if failure is not None:
         return failure
-    rows = np.flatnonzero(evaluation.fits)
-    normalized, total = evaluation.weigh(rows)
-    best = total.max()
-    tied = np.flatnonzero(total == best)
-    row = ties.take(rows[tied], evaluation.cluster.nodes.rank)
-    at = int(np.searchsorted(rows, row))
-    scores = evaluation.scores_of(row)
-    for i, column in normalized.items():
-        scores[i] = int(column[at])
+    best = best_of(evaluation)
+    row = ties.take(best.tied, evaluation.cluster.nodes.rank)
+    scores = zip(evaluation.profile.scores, best.scores_of(evaluation, row), strict=True)
     return Decision(
         row=row,
-        score=int(best),
-        scores={weighted.name: one for weighted, one in zip(evaluation.profile.scores, scores, strict=True)},
-        n_feasible=len(rows),
+        score=best.score,
+        scores={weighted.name: score for weighted, score in scores},
+        n_feasible=best.n_feasible,
     )
 
 

@@ -182,19 +182,26 @@ class Evaluation:
         The first are by the priorities' places in the profile; `scores_of` knows the others.
         """
         normalized: dict[int, IntColumn] = {}
-        if self._rules:
-            if self._scores_of_rules is None:
-                weighted = [(self.profile.scores[i].weight, rule) for i, rule in self._rules.items()]
-                self._scores_of_rules = Scores(Amounts.of(self.cluster), weighted)
-            total = self._scores_of_rules.total.take(rows)
-        else:
-            total = np.zeros(len(rows), dtype=np.int64)
-        for i, (s, busy) in enumerate(zip(self.profile.scores, self.busy_scores, strict=True)):
-            if busy and i not in self._rules:
-                column = s.plugin.normalize(self.score_states[i], self.raw[i].take(rows), rows)
-                normalized[i] = column
-                total += column if s.weight == 1 else s.weight * column
+        total = self.total_of_rules().take(rows)
+        for i in self.to_normalize():
+            s = self.profile.scores[i]
+            column = s.plugin.normalize(self.score_states[i], self.raw[i].take(rows), rows)
+            normalized[i] = column
+            total += column if s.weight == 1 else s.weight * column
         return normalized, total
+
+    def total_of_rules(self) -> IntColumn:
+        """Return the weighted total of the scores that are rules of resources (int64[n_rows], not to be written to)."""
+        if not self._rules:
+            return zeros(self.cluster.nodes.n_rows)
+        if self._scores_of_rules is None:
+            weighted = [(self.profile.scores[i].weight, rule) for i, rule in self._rules.items()]
+            self._scores_of_rules = Scores(Amounts.of(self.cluster), weighted)
+        return self._scores_of_rules.total
+
+    def to_normalize(self) -> list[int]:
+        """Return the places in the profile of all other scores that have anything to say."""
+        return [i for i, busy in enumerate(self.busy_scores) if busy and i not in self._rules]
 
     def scores_of(self, row: int) -> list[int]:
         """Return a row's scores by the priorities that were not normalized by `weigh`, 0 for those that were."""

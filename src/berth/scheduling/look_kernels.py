@@ -1,4 +1,6 @@
-"""Rules of resources applied to all rows at once, as loops to be compiled: `berth.scheduling.ruled` does the same in NumPy.
+"""What a look at a shape does to all rows at once, as loops to be compiled.
+
+Rules of resources (`berth.scheduling.ruled` does the same in NumPy); scaling, and choosing (`berth.scheduling.choice`).
 
 A rule is a row of numbers: its kind, its weight, its highest score, and how many of the terms, which follow one another in
 the rules' order, are its own. A term is a row as well: its column, what the pod adds, and its weight in the score.
@@ -13,6 +15,8 @@ import numpy as np
 from berth.scheduling.compiled import Group
 
 _BLOCK = 1_024
+_MAX_EXACT = 1 << 53
+_LEAST = -(1 << 62)
 
 
 def fit(needs: Any, free: Any, fits: Any) -> None:
@@ -124,12 +128,57 @@ def _balanced_shares(top: float, terms: Any, used: Any, offered: Any, start: int
         score[i] = even if share_a < 1 and share_b < 1 else 0.0
 
 
+def add_scaled(raw: Any, fits: Any, weight: int, maximum: int, reverse: bool, total: Any) -> int:
+    """Add weighted scores, scaled as `berth.framework.normalize.scale_to_maximum` does; return the highest raw one, or 0.
+
+    Parameters
+    ----------
+    raw, fits : int64[n_rows], bool[n_rows]
+        The raw scores, and which rows are feasible: what the others get is of no meaning.
+    total : int64[n_rows]
+        Is added to.
+    """
+    highest, lowest = 0, 0
+    for i in range(len(raw)):
+        score = raw[i] if fits[i] else 0
+        highest = max(highest, score)
+        lowest = min(lowest, score)
+    if highest == 0:
+        for i in range(len(raw)):
+            total[i] += weight * maximum if reverse else 0
+    elif lowest < 0 or float(highest) * maximum >= _MAX_EXACT:
+        for i in range(len(raw)):
+            scaled = maximum * raw[i] // highest
+            total[i] += weight * (maximum - scaled if reverse else scaled)
+    else:
+        for i in range(len(raw)):
+            # The quotient of whole numbers that floats hold exactly never rounds up to the next one.
+            scaled = floor(float(maximum * raw[i]) / highest)
+            total[i] += weight * (maximum - scaled if reverse else scaled)
+    return int(highest)
+
+
+def choose(total: Any, fits: Any, tied: Any) -> Any:
+    """Find the feasible rows with the highest total: fill in ``tied`` (intp[n_rows]), return (total, how many, feasible)."""
+    best, n_feasible, n_tied = _LEAST, 0, 0
+    for i in range(len(total)):
+        best = max(best, total[i] if fits[i] else _LEAST)
+        n_feasible += fits[i]
+    for i in range(len(total)):
+        if fits[i] and total[i] == best:
+            tied[n_tied] = i
+            n_tied += 1
+    return int(best), n_tied, int(n_feasible)
+
+
 class LookKernels(NamedTuple):
     """The functions of this module."""
 
     fit: Callable[..., None]
     apply: Callable[..., None]
+    add_scaled: Callable[..., int]
+    choose: Callable[..., tuple[int, int, int]]
 
 
-LOOK = Group("look", LookKernels(fit, apply), n_worth_loading=1)
+LOOK = Group("look", LookKernels(fit, apply, add_scaled, choose), n_worth_loading=1)
 """A look takes well below a millisecond in NumPy: never worth loading Numba by itself, only ahead of time."""

@@ -1,6 +1,7 @@
 """Pods of any shapes, decided in the order in which they wait: the one way in for whoever has many.
 
 Runs of equal pods are placed as batches, pods that change from one to the next as a stream; both decide as one at a time.
+Where hardly any shape comes again, one at a time it is.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,6 +15,7 @@ from berth.cluster.arrays import NONE, IdColumn, IntColumn
 from berth.cluster.cluster import Incoming
 from berth.cluster.pods import PodIds
 from berth.scheduling.batch import place_columns
+from berth.scheduling.decide import decide
 from berth.scheduling.evaluations import Evaluations
 from berth.scheduling.stream import place_stream
 from berth.scheduling.stream_kernels import STREAM
@@ -22,8 +24,11 @@ from berth.scheduling.ties import TieBreaker
 LONG_RUN, LONG_RUN_COMPILED = 40, 200
 """From this mean length of runs on, batches take less time than a stream (measured): what it takes to begin a batch is
 as much as so many decisions of a stream."""
+N_ALIKE = 3
+"""Up to this mean number of pods of a shape a stream is not worth it: what a shape takes to take part, measured."""
 
 Assume = Callable[[int, IntColumn, IdColumn], PodIds]
+Way = Callable[["PlacedPods", IntColumn, TieBreaker, Assume], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +120,6 @@ def place_all(
 
     n = len(order)
     starts = np.flatnonzero(np.diff(order, prepend=-1))
-    place = _in_a_stream if _is_mixed(order, starts) else _in_runs
     placed = PlacedPods(
         row=np.full(n, NONE, dtype=np.int32),
         total=np.full(n, -1, dtype=np.int64),
@@ -125,15 +129,17 @@ def place_all(
         _pods=pods,
         _order=order,
     )
-    place(placed, starts, ties, assume or assume_all)
+    _way(order, starts)(placed, starts, ties, assume or assume_all)
     return placed
 
 
-def _is_mixed(order: NDArray[np.int32], starts: IntColumn) -> bool:
-    """Tell whether pods are better decided as a stream than as batches: shapes come back, and soon."""
-    n = len(order)
+def _way(order: NDArray[np.int32], starts: IntColumn) -> Way:
+    """Choose how pods are decided quickest: one by one, as a stream if shapes come back, and soon, or as batches."""
+    n, n_shapes = len(order), len(np.unique(order))
+    if n <= N_ALIKE * n_shapes:
+        return _one_by_one
     long_run = LONG_RUN if STREAM.kernels_for(n) is None else LONG_RUN_COMPILED
-    return len(starts) >= 2 * len(np.unique(order)) and n < long_run * len(starts)
+    return _in_a_stream if len(starts) >= 2 * n_shapes and n < long_run * len(starts) else _in_runs
 
 
 def _in_runs(placed: PlacedPods, starts: IntColumn, ties: TieBreaker, assume: Assume) -> None:
@@ -165,3 +171,15 @@ def _in_a_stream(placed: PlacedPods, starts: IntColumn, ties: TieBreaker, assume
     shapes, first = np.unique(order[by_shape], return_index=True)
     for shape, at in zip(shapes.tolist(), np.split(by_shape, first)[1:], strict=True):
         placed.pod[at] = assume(shape, at, outcome.row[at])
+
+
+def _one_by_one(placed: PlacedPods, starts: IntColumn, ties: TieBreaker, assume: Assume) -> None:
+    """Place each pod by itself."""
+    evaluations = placed._evaluations.each(placed._pods)
+    for i, shape in enumerate(placed._order.tolist()):
+        decision = decide(evaluations[shape], ties)
+        if decision.row is None:
+            continue
+        placed.row[i], placed.total[i] = decision.row, decision.score or 0
+        placed.n_feasible[i] = decision.n_feasible
+        placed.pod[i] = assume(shape, np.array([i]), np.array([decision.row], dtype=np.int32))[0]

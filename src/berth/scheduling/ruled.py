@@ -52,10 +52,11 @@ def bind(rule: Rule, amounts: Amounts) -> Bound | None:
     """Find a rule's columns; None where floats would not be exact."""
     if not 0 <= rule.maximum <= MAX_SCORE:
         return None
+    columns = []
     for term in rule.terms:
         if not (0 <= term.asked < MAX_EXACT and -MAX_WEIGHT < term.weight < MAX_WEIGHT):
             return None
-    columns = amounts.columns(rule.terms)
+        columns.append(amounts.column(term.counts_silent, term.resource_id))
     return Bound(rule, columns) if amounts.is_exact else None
 
 
