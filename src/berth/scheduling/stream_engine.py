@@ -70,7 +70,6 @@ class StreamEngine:
             self._rewindow(kernels)
         else:
             self._twin = Twin(self._rules, self._columns, self._counts)
-            self._twin.build()
         self._is_overflown = False
         self._columns.n_feasible[:] = (self._columns.base != self._closed).sum(axis=0)
 
