@@ -43,7 +43,7 @@ def test_pods_get_the_nodes_of_one_at_a_time(name: str) -> None:
         cluster, stream, ties = filled_cluster(world), world.measured(), TieBreaker()
         patterns = patterns_of(cluster, stream)
         if batched:
-            pods = schedule(cluster, default_profile(), patterns, stream.order, ties)
+            pods = schedule(cluster, default_profile(), patterns, stream.order, ties).tolist()
         else:
             pods = []
             for number in stream.order.tolist():

@@ -469,8 +469,11 @@ class Cluster:
             # To mend so much takes longer than to evaluate anew.
             self.log.everything()
             return
-        for pod, row in zip(pods.tolist(), self.pods.node_row[pods].tolist(), strict=True):
-            self._log(pod, row, sign)
+        names = ("namespace_id", "spec_id", "labels_id", "terminating")
+        columns = [self.pods.column(name)[pods].tolist() for name in names]
+        rows, signs = self.pods.node_row[pods].tolist(), [sign] * len(pods)
+        for values in zip(rows, pods.tolist(), *columns, signs, strict=True):
+            self.log.pod(PodChange(*values))
 
     def _log(self, pod: int, row: int, sign: int) -> None:
         column = self.pods.column

@@ -1,5 +1,6 @@
 """Pods as rows. The decoded object is not kept: spec, labels and owner are ids of interned things."""
 
+from array import array
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
@@ -155,7 +156,7 @@ class PodTable:
         self._id_of: dict[tuple[int, str], int] = {}
         # Pods of a name that another pod has as well: planned ones, while the other is about to go.
         self._namesakes: dict[tuple[int, str], list[int]] = {}
-        self._free: list[int] = []
+        self._free = array("q")
 
     def __len__(self) -> int:
         return len(self.names) - len(self._free)
@@ -264,7 +265,7 @@ class PodTable:
             self.names[pod] = self.uids[pod] = ""
         self._alive.values[pods] = False
         self._node_row.values[pods] = NONE
-        self._free += ids
+        self._free.extend(ids)
         return taken
 
     def put_back(self, taken: TakenPods) -> None:
@@ -276,7 +277,7 @@ class PodTable:
         self._alive.values[pods] = True
         ids = pods.tolist()
         back = set(ids)
-        self._free = [pod for pod in self._free if pod not in back]
+        self._free = array("q", (pod for pod in self._free if pod not in back))
         keys = zip(taken.columns["namespace_id"].tolist(), taken.names, strict=True)
         for pod, key, uid in zip(ids, keys, taken.uids, strict=True):
             self.names[pod], self.uids[pod] = key[1], uid

@@ -173,7 +173,7 @@ class _Stream:
         live: dict[int, LiveShape] = {}
         domain = None
         # One block: small arrays between those of evaluations that come and go would keep the memory from being reused.
-        fits = np.empty((len(ids), self._cluster.nodes.n_rows), dtype=np.bool_)
+        fits = np.empty((len(ids), -(-self._cluster.nodes.n_rows // 8)), dtype=np.uint8)
         for i, its_fits in zip(ids, fits, strict=True):
             evaluation = self._alone.get(i) or self._evaluations[i]
             self._pods[i] = evaluation.pod
@@ -186,7 +186,7 @@ class _Stream:
             if shape is None:
                 self._alone[i] = evaluation
             else:
-                its_fits[:] = shape.fits
+                its_fits[:] = np.packbits(shape.fits)
                 shape.fits = its_fits
                 live[i] = shape
         for i, shape in list(live.items()):

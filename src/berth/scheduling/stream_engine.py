@@ -20,6 +20,7 @@ MAX_EXACT = 1 << 53
 MAX_LANE_CELLS = 64 << 20
 """How many lanes times tree nodes are kept at most, of 6 bytes each."""
 _INT16_TOP = 32_767
+_ROWS_AT_A_TIME = 2048
 
 
 class CantHold(Exception):
@@ -70,7 +71,6 @@ class StreamEngine:
             self._rewindow(kernels)
         else:
             self._twin = Twin(self._rules, self._columns, self._counts)
-            self._twin.build()
         self._is_overflown = False
         self._columns.n_feasible[:] = (self._columns.base != self._closed).sum(axis=0)
 
@@ -183,7 +183,8 @@ class StreamEngine:
             shape.may_fit = self._kinds.now(shape.may_fit)
             for one in shape.uneven:
                 one.raw = self._kinds.now(one.raw)
-            self._fix(columns, s, shape.fits[rows])
+            fits = np.unpackbits(shape.fits, count=len(self._at)).view(np.bool_)
+            self._fix(columns, s, fits[rows])
             shape.fits = shape.fits[:0]
         return columns
 
@@ -225,9 +226,11 @@ class StreamEngine:
             domain_skew=np.zeros(n_shapes, dtype=np.int64),
         )
         for s, (shape, one) in enumerate(zip(shapes, spreads, strict=True)):
-            if one is None or shape.eligible is None:
+            if one is None or shape.eligible is None or shape.counted is None:
                 continue
-            counts.pods[:, s] = one.per_row[rows]
+            counted_on, n_counted = shape.counted
+            at = self._at[counted_on]
+            counts.pods[at[at >= 0], s] = n_counted[at >= 0]
             counts.eligible[:, s] = self._kinds.now(shape.eligible)
             eligible = counts.eligible[self._columns.kind, s]
             counts.per_domain[:, s] = np.bincount(
@@ -246,15 +249,22 @@ class StreamEngine:
         if n_lanes * (len(self._rows) // 15 + 1) > MAX_LANE_CELLS:
             raise CantHold
         self._n_heights = n_heights
+        # The old one goes first: both at once would take twice the memory.
+        self._tree = Tree.empty(1, 1, self._dtype)
         self._tree = Tree.empty(len(self._rows), n_lanes, self._dtype)
 
     def _rewindow(self, kernels: StreamKernels) -> None:
         """Give every count of an open row a lane."""
         if len(self._counts.adds):
-            pods, is_open = self._counts.pods, self._columns.base != self._closed
             top = np.iinfo(np.int16).max
-            lowest = np.where(is_open, pods, top).min(axis=0, initial=top)
-            highest = np.where(is_open, pods, -1).max(axis=0, initial=-1)
+            lowest = np.full(len(self._shapes), top, dtype=np.int16)
+            highest = np.full(len(self._shapes), -1, dtype=np.int16)
+            # In parts, for what is made of them is as large as they are.
+            for first in range(0, len(self._rows), _ROWS_AT_A_TIME):
+                rows = slice(first, first + _ROWS_AT_A_TIME)
+                pods, is_open = self._counts.pods[rows], self._columns.base[rows] != self._closed
+                np.minimum(lowest, np.where(is_open, pods, top).min(axis=0), out=lowest)
+                np.maximum(highest, np.where(is_open, pods, -1).max(axis=0), out=highest)
             self._counts.lowest[:] = np.where(highest < 0, 0, lowest)
             span = int((highest - self._counts.lowest).max()) + 1
             # One more than is needed, or the next pod comes back here.

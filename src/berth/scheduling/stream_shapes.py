@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from berth.cluster.arrays import BoolColumn, IdColumn, IntColumn
 from berth.cluster.cluster import Incoming
@@ -34,9 +35,11 @@ class LiveShape:
     Attributes
     ----------
     fits : bool[n_rows]
-        The feasible rows at the start: the evaluation's own, to be copied.
+        The feasible rows at the start: the evaluation's own; packed into bits (uint8) for as long as it is only kept.
     may_fit : bool[n_kinds]
         The kinds of rows that pass all filters that do not move.
+    counted : (int32[n], int16[n])
+        Where it spreads, the rows that hold counted pods at the start, and how many.
     eligible : bool[n_kinds]
         Where it spreads, the kinds of rows whose pods count for their domain.
     needs : tuple of Term
@@ -56,7 +59,7 @@ class LiveShape:
     """
 
     pod: Incoming
-    fits: BoolColumn
+    fits: NDArray[Any]
     may_fit: BoolColumn
     total_of_weights: int
     needs: tuple[Term, ...] = ()
@@ -68,6 +71,7 @@ class LiveShape:
     spread: SpreadCounts | None = None
     spread_weight: int = 0
     eligible: BoolColumn | None = None
+    counted: tuple[IdColumn, NDArray[np.int16]] | None = None
 
     def is_moved_by(self, others: Iterable[Incoming]) -> bool:
         """Tell whether pods of other shapes move answers that are taken not to move."""
@@ -162,9 +166,12 @@ def _take_scores(shape: LiveShape, e: Evaluation, kinds: RowKinds) -> bool:
         spread = plugin.spread(state)
         if spread is not None and shape.spread is None:
             shape.eligible, shape.spread_weight = kinds.add(spread.eligible), weight
-            # Small from here on: by kind of row, there is no need for the column.
-            narrow: Any = spread.per_row.astype(np.int16)
-            shape.spread = replace(spread, per_row=narrow, eligible=np.empty(0, dtype=np.bool_))
+            # Small from here on: there is no need for the columns.
+            at = np.flatnonzero(spread.per_row)
+            shape.counted = at.astype(np.int32), spread.per_row[at].astype(np.int16)
+            shape.spread = replace(
+                spread, per_row=spread.per_row[:0].copy(), eligible=spread.eligible[:0].copy()
+            )
             continue
         kind = plugin.batch(state, e.fits)
         if kind is BatchKind.LOCAL:

@@ -3,10 +3,12 @@
 A decision scans the column of its shape; a placement computes its row for all shapes at once.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.cluster.arrays import IntColumn
+from berth.cluster.arrays import BoolColumn, IntColumn
 from berth.framework.rules import RuleKind
 from berth.plugins.pod_topology_spread.logarithm import log
 from berth.scheduling.stream_columns import Columns, Counts, Output, Rules
@@ -17,29 +19,22 @@ _ROWS_AT_A_TIME = 256
 
 
 class Twin:
-    """Decides for live shapes over their columns."""
+    """Decides for live shapes over their columns; computes all bases first."""
 
     def __init__(self, rules: Rules, columns: Columns, counts: Counts) -> None:
         self._rules = rules
         self._columns = columns
         self._counts = counts
         self._closed = int(np.iinfo(columns.base.dtype).min)
-        self._in_order = np.arange(len(columns.base), dtype=np.int64)
-        self._kinds = [RuleKind(kind) for kind in rules.kinds.tolist()]
-        self._weights = [np.maximum(shares.sum(axis=0), 1.0) for shares in rules.shares]
-        self._at = [columns_of[columns_of >= 0] for columns_of in rules.columns]
-        self._asked = [asked[: len(at)] for asked, at in zip(rules.asked, self._at, strict=True)]
-        for q, kind in enumerate(self._kinds):
-            if kind is RuleKind.BALANCED_GAIN:
-                self._asked[q] = np.hstack((self._asked[q], np.zeros((len(self._at[q]), 1))))
-        self._shares = [shares[: len(at)] for shares, at in zip(rules.shares, self._at, strict=True)]
-
-    def build(self) -> None:
-        """Compute all bases."""
-        n_rows = len(self._columns.base)
+        # By column: what is done is little, so what counts is how many calls it takes.
+        self._used, self._offered = columns.used.T[..., None], columns.allocatable.T[..., None]
+        self._needed = rules.needed[:, None]
+        self._scores = [_Score(rules, q, columns.allocatable) for q in range(len(rules.kinds))]
+        n_rows = len(columns.base)
         for first in range(0, n_rows, _ROWS_AT_A_TIME):
             rows = slice(first, min(n_rows, first + _ROWS_AT_A_TIME))
-            self._columns.base[rows] = self._rescored(rows)
+            columns.base[rows] = self._rescored(rows)
+        self._n_closed: list[int] = (columns.base == self._closed).sum(axis=1).tolist()
 
     def run(
         self, order: NDArray[np.int32], first: int, last: int, ties: TieBreaker, output: Output
@@ -53,8 +48,9 @@ class Twin:
             total = columns.base[:, s]
             if counts.weights[s]:
                 total = self._with_spread(s, n_feasible)
-            best = total.max()
-            row = ties.take((total == best).nonzero()[0], self._in_order)
+            best = total[total.argmax()]
+            tied = (total == best).nonzero()[0]
+            row = int(tied[ties.index(len(tied))])
             output.row[i] = row
             output.total[i] = best
             if self.place(row, s):
@@ -71,10 +67,14 @@ class Twin:
             adds = counts.adds[shape]
             counts.pods[row] += adds
             counts.per_domain[counts.domain[row]] += adds & counts.eligible[kind]
-        closing = (before != self._closed) & (after == self._closed)
-        columns.base[row] = after
-        if not closing.any():
+        is_closed = after == self._closed
+        n_closed = int(np.count_nonzero(is_closed))
+        if n_closed == self._n_closed[row]:
+            columns.base[row] = after
             return False
+        self._n_closed[row] = n_closed
+        closing = is_closed & (before != self._closed)
+        columns.base[row] = after
         columns.n_feasible[closing] -= 1
         for e, extreme in enumerate(columns.extremes):
             held = extreme[kind] & closing
@@ -84,67 +84,15 @@ class Twin:
 
     def _rescored(self, rows: slice) -> NDArray[np.signedinteger]:
         """Compute the base of rows for all shapes."""
-        rules, columns = self._rules, self._columns
-        used, allocatable, fixed = (
-            columns.used[rows],
-            columns.allocatable[rows],
-            columns.fixed[columns.kind[rows]],
-        )
-        fits = (rules.needed <= (allocatable - used)[..., None]).all(axis=1)
-        fits &= fixed != self._closed
+        fixed = self._columns.fixed[self._columns.kind[rows]]
+        used, offered = self._used[:, rows], self._offered[:, rows]
+        free = offered - used
+        fits = fixed != self._closed
+        fits &= np.logical_and.reduce(self._needed <= free)
         total = fixed.astype(np.float64)
-        for q, (kind, at) in enumerate(zip(self._kinds, self._at, strict=True)):
-            if len(at):
-                score = self._score(q, kind, used[:, at, None], allocatable[:, at, None])
-                score *= rules.weights[q]
-                total += score
-        total[~fits] = self._closed
-        return total.astype(fixed.dtype)
-
-    def _score(self, q: int, kind: RuleKind, used: Floats, offered: Floats) -> Floats:
-        """Score rows for all shapes: float64[n_rows, n_shapes] of float64[n_rows, n_terms, 1]."""
-        asked, top = self._asked[q], float(self._rules.maxima[q])
-        has = offered > 0
-        requested = asked + used
-        has_all = bool(has.all())
-        offered_or_one = offered if has_all else np.where(has, offered, 1.0)
-        if kind in (RuleKind.LEAST_ALLOCATED, RuleKind.MOST_ALLOCATED):
-            if kind is RuleKind.LEAST_ALLOCATED:
-                amount = np.subtract(offered, requested, out=requested)
-                np.maximum(amount, 0.0, out=amount)
-            else:
-                amount = np.minimum(requested, offered, out=requested)
-            amount *= top
-            amount /= offered_or_one
-            np.floor(amount, out=amount)
-            shares, weights = self._shares[q], self._weights[q]
-            if not has_all:
-                shares = shares * has
-                weights = np.maximum(shares.sum(axis=1), 1.0)
-            amount *= shares
-            mean = amount.sum(axis=1)
-            mean /= weights
-            return np.floor(mean, out=mean)
-        if kind is RuleKind.BALANCED_GAIN:
-            requested /= offered_or_one
-            # The last shape is none at all: how even the shares are before.
-            even = _evenness(requested, top)
-            half = float(int(top) // 2)
-            gain = even[:, :-1] - even[:, -1:]
-            if not has_all:
-                gain = np.where(has.all(axis=1), gain, 0.0)
-            gain += half
-            gain *= 0.5
-            np.floor(gain, out=gain)
-            gain += half
-            return gain
-        if kind is RuleKind.BALANCED_SHARES:
-            share = np.where(has, requested / offered_or_one, 1.0)
-            score = np.floor((1.0 - np.abs(share[:, 0] - share[:, 1])) * top)
-            return np.where((share < 1).all(axis=1), score, 0.0)
-        amount = requested if kind is RuleKind.MOST_REQUESTED else offered - requested
-        each = np.where(has & (requested <= offered), np.floor(amount * top / offered_or_one), 0.0)
-        return np.floor(each.sum(axis=1) * 0.5)
+        for score in self._scores:
+            score.add_to(total, used, offered, free)
+        return np.where(fits, total, self._closed).astype(fixed.dtype)
 
     def _with_spread(self, s: int, n_feasible: int) -> IntColumn:
         """Return the shape's totals over all rows, with its score of spreading."""
@@ -171,12 +119,98 @@ class Twin:
         return total
 
 
-def _evenness(shares: Floats, top: float) -> Floats:
-    """Score how alike the two shares are."""
-    np.minimum(shares, 1.0, out=shares)
-    difference = shares[:, 0] - shares[:, 1]
-    np.abs(difference, out=difference)
-    difference *= -0.5
-    difference += 1.0
-    difference *= top
-    return np.floor(difference, out=difference)
+class _Score:
+    """A score by a rule of resources, for all shapes.
+
+    Amounts are float64[n_terms, n_rows, n_shapes], or one of them alone for all rows or shapes.
+    """
+
+    def __init__(self, rules: Rules, q: int, allocatable: Floats) -> None:
+        at = rules.columns[q][rules.columns[q] >= 0]
+        n = len(at)
+        self._kind, self._top = RuleKind(int(rules.kinds[q])), float(rules.maxima[q])
+        in_a_row = n > 0 and bool((np.diff(at) == 1).all())
+        self._at: Any = slice(int(at[0]), int(at[0]) + n) if in_a_row else at
+        self._has_all = bool((allocatable[:, at] > 0).all())
+        self._asked, self._shares = rules.asked[q, :n, None], rules.shares[q, :n, None]
+        self._is_plain = bool((self._shares == 1).all())
+        self._of_shares = np.maximum(self._shares.sum(axis=0), 1.0)
+        weights = rules.weights[q]
+        self._weights = None if (weights == 1).all() else weights
+        if self._kind is RuleKind.BALANCED_GAIN:
+            # The last shape is none at all: how even the shares are before.
+            self._asked = np.concatenate((self._asked, np.zeros((n, 1, 1))), axis=2)
+        elif self._kind is RuleKind.LEAST_ALLOCATED:
+            self._asked = self._asked * self._top
+
+    def add_to(self, total: Floats, used: Floats, offered: Floats, free: Floats) -> None:
+        """Add the weighted scores of rows to their totals (float64[n_rows, n_shapes])."""
+        if not len(self._asked):
+            return
+        used, offered, free = used[self._at], offered[self._at], free[self._at]
+        has = None if self._has_all else offered > 0
+        or_one = offered if has is None else np.where(has, offered, 1.0)
+        if self._kind is RuleKind.LEAST_ALLOCATED:
+            amount = free * self._top - self._asked
+            score = self._mean(np.maximum(amount, 0.0, out=amount), or_one, has)
+        elif self._kind is RuleKind.MOST_ALLOCATED:
+            amount = np.minimum(used + self._asked, offered)
+            amount *= self._top
+            score = self._mean(amount, or_one, has)
+        elif self._kind is RuleKind.BALANCED_GAIN:
+            score = self._gain(used, or_one, has)
+        elif self._kind is RuleKind.BALANCED_SHARES:
+            share = (used + self._asked) / or_one
+            if has is not None:
+                share = np.where(has, share, 1.0)
+            score = np.floor((1.0 - np.abs(share[0] - share[1])) * self._top)
+            score = np.where((share < 1).all(axis=0), score, 0.0)
+        else:
+            requested = used + self._asked
+            amount = requested if self._kind is RuleKind.MOST_REQUESTED else offered - requested
+            each = np.where(requested <= offered, np.floor(amount * self._top / or_one), 0.0)
+            if has is not None:
+                each *= has
+            score = np.floor(each.sum(axis=0) * 0.5)
+        if self._weights is not None:
+            score *= self._weights
+        total += score
+
+    def _mean(self, amount: Floats, offered: Floats, has: BoolColumn | None) -> Floats:
+        """Return the weighted mean of whole scores, of the resources that a row has."""
+        amount /= offered
+        np.floor(amount, out=amount)
+        weights = self._of_shares
+        if has is not None:
+            shares = self._shares * has
+            weights = np.maximum(shares.sum(axis=0), 1.0)
+            amount *= shares
+        elif not self._is_plain:
+            amount *= self._shares
+        mean = amount[0]
+        for each in amount[1:]:
+            mean += each
+        mean /= weights
+        return np.floor(mean, out=mean)
+
+    def _gain(self, used: Floats, offered: Floats, has: BoolColumn | None) -> Floats:
+        """Score how much more alike the two shares are with the pod than without."""
+        share = self._asked + used
+        share /= offered
+        np.minimum(share, 1.0, out=share)
+        even = share[0]
+        even -= share[1]
+        np.abs(even, out=even)
+        even *= -0.5
+        even += 1.0
+        even *= self._top
+        np.floor(even, out=even)
+        half = float(int(self._top) // 2)
+        # The gain and a half of the best, halved and put on a half: halves are whole, so that may be done first.
+        before = even[:, -1:] - 3 * half
+        gain = even[:, :-1]
+        gain -= before
+        if has is not None:
+            gain = np.where(has.all(axis=0), gain, 3 * half)
+        gain *= 0.5
+        return np.floor(gain, out=gain)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from berth.cluster.arrays import NONE
 from berth.cluster.cluster import Cluster, Incoming
-from berth.cluster.pods import PodRows, PodValues
+from berth.cluster.pods import PodIds, PodRows, PodValues
 from berth.framework.profile import Profile
 from berth.objects.decode import decode
 from berth.objects.nodes import Node
@@ -24,6 +24,7 @@ from berth.sim.made_cluster import MadeCluster, PodStream
 from berth.sim.workload_files import Size, WorkloadFile
 
 RELEASE = "1.36"
+_PODS_AT_A_TIME = 65_536
 
 Undo = Callable[[], None]
 
@@ -40,8 +41,9 @@ def prepare(file: WorkloadFile, size: Size) -> Callable[[], Undo]:
         pods = schedule(cluster, profile, patterns, stream.order, ties)
 
         def undo() -> None:
-            for pod in reversed(pods):
-                cluster.forget(pod)
+            # In parts: what went is kept for a moment, to be put back.
+            for start in range(0, len(pods), _PODS_AT_A_TIME):
+                cluster.remove_pods(pods[start : start + _PODS_AT_A_TIME])
             ties.counter = counter
 
         return undo
@@ -60,13 +62,13 @@ def schedule(
     patterns: Sequence[Incoming],
     order: NDArray[np.int32],
     ties: TieBreaker,
-) -> list[int]:
+) -> PodIds:
     """Schedule pods one after another; return those that found a node, as counted there.
 
     The one place where the benchmarks call the engine. Nothing is kept from one call to the next.
     """
     placed = place_all(Evaluations(profile, cluster), patterns, order, ties)
-    return placed.pod[placed.pod != NONE].tolist()
+    return placed.pod[placed.pod != NONE]
 
 
 def filled_cluster(made: MadeCluster) -> Cluster:
