@@ -14,7 +14,7 @@ def test_every_group_is_warmed_up(monkeypatch: pytest.MonkeyPatch) -> None:
     warmed = []
     monkeypatch.setattr(Group, "warm_up", lambda group, exercise: warmed.append((group.name, exercise)))
     warm_up(Settings()).join()
-    assert [name for name, _ in warmed] == ["batch", "stream"]
+    assert [name for name, _ in warmed] == ["batch", "stream", "look"]
 
 
 def test_what_goes_wrong_is_told_once(
