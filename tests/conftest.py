@@ -6,13 +6,46 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from berth.config.kernels import keep_kernels
+from berth.releases.module import MODULE_RELEASES, addition_profile
+from berth.scheduling import compiled
+from berth.scheduling.warming import exercises
+
 # The machine may be slow, and nothing is kept between runs.
 settings.register_profile(
     "berth", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
 settings.load_profile("berth")
 
+_CLASSED = ("LeastRequestedPriority", "SelectorSpreadPriority", "InterPodAffinityPriority")
+"""Priorities that make batches of every kind."""
+
 pytest_plugins = ["tests.control_plane.fixtures"]
+
+
+@pytest.fixture(scope="session")
+def compiled_loops() -> None:
+    """All loops, compiled or read from where the program keeps them, for tests that use them.
+
+    Types of arguments that the exercises have left out are not compiled later: a test that meets such fails.
+    """
+    keep_kernels(os.environ)
+    # Streams have narrow totals and, with heavy weights, wide ones.
+    for release, weight in zip(MODULE_RELEASES.values(), (1, 1_000), strict=True):
+        for group, exercise in exercises(addition_profile(dict.fromkeys(_CLASSED, weight), module=release)):
+            with group.using(group.load()):
+                exercise()
+    compiled.keep_in(None)
+    for group, _ in exercises(addition_profile({})):
+        for loop in group.load() or ():
+            loop.disable_compile()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A slow machine compiles for a minute or more: that does not count against the test that comes first."""
+    for item in items:
+        if "compiled_loops" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.timeout(func_only=True))
 
 
 @pytest.fixture

@@ -460,6 +460,7 @@ tie_breakers = st.builds(
 )
 
 
+@pytest.mark.usefixtures("compiled_loops")
 @settings(max_examples=150)
 @given(
     members_of_all_kinds,
@@ -493,6 +494,7 @@ def test_many_at_once_are_those_of_one_at_a_time(
     assert columns_of(cluster) == columns_of(twin)
 
 
+@pytest.mark.usefixtures("compiled_loops")
 @pytest.mark.parametrize("rule", ["round-robin", "name"])
 def test_big_runs_are_alike_compiled_and_in_python(rule: TieRule) -> None:
     outcomes = []

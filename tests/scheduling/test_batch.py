@@ -41,7 +41,7 @@ RULES: tuple[TieRule, ...] = ("round-robin", "random", "name")
 
 
 @pytest.fixture(autouse=True, params=["compiled", "in Python"], scope="module")
-def engine(request: pytest.FixtureRequest) -> Iterator[None]:
+def engine(request: pytest.FixtureRequest, compiled_loops: None) -> Iterator[None]:
     """Every test runs with both."""
     kernels = BATCH.load() if request.param == "compiled" else None
     if request.param == "compiled" and kernels is None:

@@ -123,6 +123,7 @@ def test_by_the_module_and_in_1_36(
         assert everything(kept) == everything(fresh)
 
 
+@pytest.mark.usefixtures("compiled_loops")
 def test_compiled_loops_decide_alike() -> None:
     pytest.importorskip("numba")
     kernels = LOOK.load()

@@ -17,6 +17,7 @@ def test_how_often_each_position_had_been_chosen_before(chosen: list[int]) -> No
     assert placed_before(np.array(chosen, dtype=np.int32)).tolist() == wanted
 
 
+@pytest.mark.usefixtures("compiled_loops")
 @pytest.mark.parametrize("is_compiled", [True, False])
 @pytest.mark.parametrize("n", [5, 50])
 def test_a_run_ends_where_nothing_more_is_supplied(is_compiled: bool, n: int) -> None:

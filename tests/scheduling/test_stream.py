@@ -30,6 +30,8 @@ from tests.builders import HOST, a_cluster, a_node, a_pod, a_service
 from tests.scheduling.test_batch import RULES
 from tests.scheduling.worlds import PROFILE, clusters, pods
 
+pytestmark = pytest.mark.usefixtures("compiled_loops")
+
 TODAY = provider_profile(RELEASE_1_36, Options())
 FULLEST = (
     WeightedScore(

@@ -151,8 +151,8 @@ def spread_score(
     zone_score: FloatColumn = np.full(len(count), top)
     if highest_zone > 0:
         zone_score = top * ((highest_zone - zone_count) / float(highest_zone))
-    score = np.where(zone > 0, (score * (1.0 - ZONE_WEIGHT)) + (ZONE_WEIGHT * zone_score), score)
-    return score.astype(np.int64)
+    weight = ZONE_WEIGHT * (zone > 0)
+    return ((score * (1.0 - weight)) + (weight * zone_score)).astype(np.int64)
 
 
 class SpreadClasses(NamedTuple):

@@ -120,8 +120,8 @@ class JointClasses(NamedTuple):
         """Return the scores of each class: of spreading, and of company."""
         group, own = classes >> 32, classes & 0xFFFFFFFF
         is_open = np.ones(len(classes), dtype=np.bool_)
-        company = self.base[group]
-        spread = np.zeros(len(classes))
+        scored, company = self.scored[group], self.base[group]
+        spread, by_spread, by_company = np.zeros(len(classes)), np.zeros_like(own), np.zeros_like(own)
         for j in range(len(self.use)):
             if self.is_apart[j]:
                 counts = self.growth[j][group] * own + self.offset[j][group]
@@ -134,20 +134,18 @@ class JointClasses(NamedTuple):
             elif self.use[j] == COMPANY:
                 company += counts
             else:
-                scored = is_open & self.scored[group]
+                scored &= is_open
                 size = n_domains(self.is_apart[j], self.slot[j][group], scored, sizes)
                 score = domain_score(counts, log(size + 2), self.max_skew[j])
-                spread += np.where(self.labelled[j][group] & scored, score, 0.0)
-        scores = np.zeros((2, len(classes)), dtype=np.int64)
+                spread += score * (self.labelled[j][group] & scored)
         if is_open.any():
             if self.maximum[0] > 0:
-                scores[0] = flipped(round_half_away(spread), is_open & self.scored[group], self.maximum[0])
+                by_spread = flipped(round_half_away(spread), scored & is_open, self.maximum[0])
             if self.maximum[1] > 0:
                 # The others' scores do not matter, but their sums are not to be the lowest or highest.
-                sums = np.where(is_open, company, company[np.argmax(is_open)])
-                scores[1] = spread_out(sums, self.maximum[1], self.from_zero)
-        scores[0] = np.where(is_open, scores[0], SHUT)
-        return scores
+                one = company[np.argmax(is_open)]
+                by_company = spread_out(one + (company - one) * is_open, self.maximum[1], self.from_zero)
+        return np.concatenate((by_spread + SHUT * ~is_open, by_company)).reshape((2, -1))
 
     def place(self, row: int) -> None:
         """One pod more on the row."""
@@ -170,7 +168,7 @@ class JointClasses(NamedTuple):
 def n_domains(is_apart: bool, slots: IntColumn, counted: BoolColumn, sizes: IdColumn) -> int:
     """Return how many domains have a row of the classes that are counted."""
     if is_apart:
-        return int(np.where(counted, sizes, 0).sum())
+        return int((sizes * counted).sum())
     seen = np.zeros(slots.max() + 1, dtype=np.bool_)
     seen[slots[counted]] = True
     return int(np.count_nonzero(seen))

@@ -246,7 +246,9 @@ def run(board: Board, part: Classed, weights: IntColumn, n: int, in_turn: bool) 
         board.n_feasible[done] = n_feasible
         for i in range(n_live):
             if slots[i] == slot[position]:
-                board.class_score[:, done] = scores[:, i]
+                # One by one: an assignment of slices would compile what tells of their shapes, too.
+                for j in range(len(weights)):
+                    board.class_score[j, done] = scores[j, i]
         state[N_DONE] += 1
         state[COUNTER] += 1
         state[PENDING] = position

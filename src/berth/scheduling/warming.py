@@ -50,24 +50,27 @@ def exercises(profile: Profile) -> Iterable[tuple[Group[Any], Exercise]]:
 
 
 def _cluster() -> tuple[Cluster, list[Incoming]]:
-    """Return two nodes, a pod of no service, one of a service, and one that would rather not be with its like."""
+    """Return two nodes with room for all, a pod of no service, one of a service, and one that avoids its like."""
     cluster = Cluster()
-    status = NodeStatus(allocatable={"cpu": "2", "memory": "2Gi", "pods": "9"})
+    status = NodeStatus(allocatable={"cpu": "99", "memory": "99Gi", "pods": "99"})
     for name in ("n1", "n2"):
-        labels = {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": name}
+        labels = {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": name, "rack": "r"}
         cluster.put_node(Node(metadata=ObjectMeta(name=name, labels=labels), status=status))
     cluster.put(Service(metadata=ObjectMeta(name="x", namespace="x"), spec=ServiceSpec(selector=_LABELS)))
     asked = ResourceRequirements(requests={"cpu": "1", "memory": "1Mi"})
     spec = PodSpec(containers=(Container(name="x", resources=asked),))
-    term = PodAffinityTerm(
-        label_selector=LabelSelector(match_labels=_LABELS), topology_key="kubernetes.io/hostname"
+    like = LabelSelector(match_labels={"app": "shy"})
+    by_host, by_rack = (
+        PodAffinityTerm(label_selector=like, topology_key=key) for key in ("kubernetes.io/hostname", "rack")
     )
-    preferred = (WeightedPodAffinityTerm(weight=1, pod_affinity_term=term),)
-    affinity = Affinity(pod_anti_affinity=PodAffinity(preferred=preferred))
-    shy = msgspec.structs.replace(spec, affinity=affinity)
+    # By rack it counts as a filter, whatever the profile scores; by host as a score.
+    avoided = PodAffinity(
+        required=(by_rack,), preferred=(WeightedPodAffinityTerm(weight=1, pod_affinity_term=by_host),)
+    )
+    shy = msgspec.structs.replace(spec, affinity=Affinity(pod_anti_affinity=avoided))
     pods = (
         Pod(metadata=ObjectMeta(namespace="x", labels=labels), spec=of)
-        for labels, of in (({}, spec), (_LABELS, spec), (_LABELS, shy))
+        for labels, of in (({}, spec), (_LABELS, spec), ({"app": "shy"}, shy))
     )
     return cluster, [cluster.incoming(pod) for pod in pods]
 
@@ -93,5 +96,6 @@ def _batches(profile: Profile) -> None:
 def _stream(profile: Profile) -> None:
     cluster, pods = _cluster()
     evaluations = [Evaluation(profile, pod, cluster) for pod in pods]
-    for order in ([0, 0], [1, 0, 1]):
+    # The last one has a pod that is decided alone.
+    for order in ([0, 0], [1, 0, 1], [2, 0]):
         place_stream(evaluations, np.array(order, dtype=np.int32), TieBreaker())

@@ -274,7 +274,7 @@ class DomainClasses(NamedTuple):
             else:
                 counts = self.in_domain[j][self.slot[j][group]]
             score = domain_score(counts, self.weight[j], self.max_skew[j])
-            total += np.where(self.counted[j][group], score, 0.0)
+            total += score * self.counted[j][group]
         return flipped(round_half_away(total), self.scored[group], self.maximum).reshape((1, -1))
 
     def place(self, row: int) -> None:
@@ -366,14 +366,14 @@ def flipped(scores: IntColumn, scored: BoolColumn, maximum: int) -> IntColumn:
         return np.zeros(len(scores), dtype=np.int64)
     highest, lowest = int(among.max()), int(among.min())
     if highest <= 0:
-        return np.where(scored, maximum, 0)
-    return np.where(scored, maximum * (highest + lowest - scores) // highest, 0)
+        return maximum * scored.astype(np.int64)
+    return maximum * (highest + lowest - scores) // highest * scored
 
 
 def round_half_away(values: FloatColumn) -> IntColumn:
     """Round to integers, halves away from zero (int64), as Go does."""
     whole = np.trunc(values)
-    return (whole + np.where(np.abs(values - whole) >= 0.5, np.copysign(1.0, values), 0.0)).astype(np.int64)
+    return (whole + (np.abs(values - whole) >= 0.5) * np.copysign(1.0, values)).astype(np.int64)
 
 
 def _merge_empty(cluster: Cluster, slots: IdColumn) -> IdColumn:
