@@ -27,7 +27,7 @@ from berth.scheduling.queueing import QueuedPod
 
 log = logging.getLogger(__name__)
 
-_TROUBLE = (ApiError, ConnectionLostError, CredentialsError)
+_TROUBLE = (ApiError, ConnectionLostError, CredentialsError, msgspec.DecodeError)
 _ASK_AGAIN_S = 1.0
 
 
@@ -186,6 +186,10 @@ class Binder:
             for preparation in wanted:
                 await preparation.prepare(binding.queued.pod, binding.node_name)
         except PrepareError as error:
+            self._fail(binding, f"running PreBind plugin: {error}")
+            return
+        except Exception as error:
+            log.exception("%s: unexpected failure before binding", binding.path)
             self._fail(binding, f"running PreBind plugin: {error}")
             return
         self._workers.put(binding)

@@ -132,6 +132,7 @@ class LiveScheduler:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._tend(), name="queue")
             tasks.create_task(self._schedule(), name="scheduler")
+            tasks.create_task(self._confirm(), name="confirmation")
 
     async def finish(self, grace_s: float) -> bool:
         """After `run` was cancelled: wait for what is under way, and end; False if something had to be cut off."""
@@ -176,9 +177,12 @@ class LiveScheduler:
             self.queue.flush_backoff(time.monotonic())
             if ticks % 30 == 0:
                 self.queue.flush_unschedulable(time.monotonic())
-            if ticks % 10 == 0:
-                await self._binder.confirm()
             self._wake()
+
+    async def _confirm(self) -> None:
+        while True:
+            await asyncio.sleep(10.0)
+            await self._binder.confirm()
 
     # -- decisions ---------------------------------------------------------------------------------------------------
 

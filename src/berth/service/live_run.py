@@ -72,9 +72,11 @@ async def run_live(setup: LiveSetup) -> None:
         serving = asyncio.create_task(server.serve(sockets=[setup.bound]))
         try:
             async with live:
-                await _first_of(stopping.wait(), _schedule(live, scheduler, setup))
-                if not await scheduler.finish(setup.grace_s):
-                    log.warning("not all that was under way has ended within %g s", setup.grace_s)
+                try:
+                    await _first_of(stopping.wait(), _schedule(live, scheduler, setup))
+                finally:
+                    if not await scheduler.finish(setup.grace_s):
+                        log.warning("not all that was under way has ended within %g s", setup.grace_s)
         finally:
             server.should_exit = True
             await serving
@@ -82,8 +84,7 @@ async def run_live(setup: LiveSetup) -> None:
 
 def _scheduler(client: ApiClient, live: LiveCluster, setup: LiveSetup) -> LiveScheduler:
     configured = setup.configured
-    for profile in configured.profiles.values():
-        warm_up_profile(profile)
+    warm_up_profile(next(iter(configured.profiles.values())))
     return LiveScheduler(
         client,
         live,
