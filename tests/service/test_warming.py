@@ -27,5 +27,5 @@ def test_what_goes_wrong_is_told_once(
     with caplog.at_level(logging.WARNING, warming.__name__):
         warm_up(Settings()).join()
     assert [record.message for record in caplog.records] == [
-        "loops could not be compiled, rounds run without"
+        "loops could not be compiled, Python does without"
     ]
