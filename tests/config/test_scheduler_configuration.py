@@ -235,13 +235,18 @@ def test_arguments_without_effect_are_noted() -> None:
     configured = read({
         "profiles": [{
             "pluginConfig": [
-                {"name": "VolumeBinding", "args": {"bindTimeoutSeconds": 300}},
                 {"name": "DefaultPreemption", "args": {"minCandidateNodesPercentage": 5}},
                 {"name": "DynamicResources", "args": {"filterTimeout": "5s"}},
             ]
         }]
     })  # fmt: skip
-    assert len(configured.notes) == 3
+    assert len(configured.notes) == 2
+
+
+def test_how_long_volumes_are_waited_for_reaches_the_plugin() -> None:
+    profile = {"pluginConfig": [{"name": "VolumeBinding", "args": {"bindTimeoutSeconds": 300}}]}
+    (got,) = read({"profiles": [profile]}).profiles.values()
+    assert a_filter(got, "VolumeBinding").bind_timeout_s == 300
 
 
 def test_what_a_plugin_does_not_heed_is_refused() -> None:
