@@ -41,11 +41,20 @@ class World:
 
 
 class Preparing:
+    name = "VolumeBinding"
+
     def __init__(self, error: str = "") -> None:
         self._error = error
+        self.told: list[str] = []
 
     def concerns(self, pod: Incoming) -> bool:
         return pod.name == "p"
+
+    def reserve(self, pod: Incoming, node_name: str) -> None:
+        self.told.append(f"{pod.uid} on {node_name}")
+
+    def settled(self, uid: str, *, is_bound: bool) -> None:
+        self.told.append(f"{uid}: {is_bound}")
 
     async def prepare(self, pod: Incoming, node_name: str) -> None:
         await asyncio.sleep(0)
@@ -187,7 +196,7 @@ def test_a_pod_whose_binding_no_watch_tells_of_is_asked_for(
 
 
 @pytest.mark.parametrize(
-    ("error", "told"), [("", "bound"), ("no disk", "failed: running PreBind plugin: no disk")]
+    ("error", "told"), [("", "bound"), ("no disk", 'failed: running PreBind plugin "VolumeBinding": no disk')]
 )
 def test_a_pod_is_made_ready_before_it_is_bound(tmp_path: Path, error: str, told: str) -> None:
     async def bind(world: World) -> None:
@@ -196,6 +205,8 @@ def test_a_pod_is_made_ready_before_it_is_bound(tmp_path: Path, error: str, told
         while not world.told:
             await asyncio.sleep(0.01)
 
-    world = in_a_world(tmp_path, bind, answer(201), preparing=Preparing(error))
+    preparing = Preparing(error)
+    world = in_a_world(tmp_path, bind, answer(201), preparing=preparing)
     assert world.told == [told]
+    assert preparing.told == ["uid-p on n1", f"uid-p: {not error}"]
     assert world.api.asked == ([] if error else [POST])

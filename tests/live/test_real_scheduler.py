@@ -8,10 +8,12 @@ from functools import partial
 from typing import Any
 
 from berth.cluster.cluster import Cluster
+from berth.framework.profile import Profile
 from berth.live.client import ApiClient
 from berth.live.live_cluster import LiveCluster
 from berth.live.reflector import Pace
 from berth.live.scheduler import LiveScheduler
+from berth.live.volumes import VolumeBinder
 from berth.releases.modern import RELEASE_1_36
 from berth.releases.profiles import provider_profile
 from berth.releases.release import Options
@@ -24,11 +26,15 @@ NAME = "berth"
 
 
 @asynccontextmanager
-async def scheduling(client: ApiClient, **more: Any) -> AsyncIterator[LiveScheduler]:
+async def scheduling(
+    client: ApiClient, profile: Profile | None = None, **more: Any
+) -> AsyncIterator[LiveScheduler]:
     """A scheduler named berth, with 1.36's default profile."""
     options = Options()
     live = LiveCluster(client, Cluster(RELEASE_1_36.accounting_for(options)), pace=QUICK)
-    scheduler = LiveScheduler(client, live, {NAME: provider_profile(RELEASE_1_36, options)}, **more)
+    profiles = {NAME: profile or provider_profile(RELEASE_1_36, options)}
+    volumes = VolumeBinder(client, live, profiles)
+    scheduler = LiveScheduler(client, live, profiles, preparations=(volumes,), **more)
     async with live:
         await live.wait_synced()
         running = asyncio.create_task(scheduler.run())

@@ -39,6 +39,8 @@ def scheduler_rights() -> tuple[Right, ...]:
         Right("delete", "", "pods"),
         Right("create", "", "pods/binding"),
         Right("patch", "", "pods/status"),
+        Right("patch", "", "persistentvolumes"),
+        Right("patch", "", "persistentvolumeclaims"),
         Right("create", "events.k8s.io", "events"),
         Right("patch", "events.k8s.io", "events"),
     ]

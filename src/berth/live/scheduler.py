@@ -100,7 +100,13 @@ class LiveScheduler:
         self._reservations = reservations or NoReservations()
         hints = Hints(live.cluster, profiles, (SchedulingGates(), _Held()))
         self.queue = SchedulingQueue(hints, backoff)
-        self._turns = Turns(live.cluster, profiles, self.queue.nominator, ties)
+        self._turns = Turns(
+            live.cluster,
+            profiles,
+            self.queue.nominator,
+            ties,
+            is_alone=lambda pod: any(each.concerns(pod) for each in preparations),
+        )
         self.metrics = Metrics(profiles)
         self.metrics.read(self)
         self._intake = Intake(live.cluster, self.queue, profiles, time.monotonic)

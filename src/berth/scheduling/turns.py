@@ -6,7 +6,7 @@ decided when its nomination is known.
 Source: 1.36, ``schedule_one.go`` (``SchedulePod``, ``evaluateNominatedNode``, ``PostFilter``).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 
@@ -100,6 +100,9 @@ class Turns:
     ----------
     nominator : Nominator
         The queue's.
+    is_alone : callable
+        Tells of a pod whether it takes more than room on its node, which the next ones have to see taken: a turn is over
+        with it.
     """
 
     def __init__(
@@ -108,8 +111,11 @@ class Turns:
         profiles: Mapping[str, Profile],
         nominator: Nominator,
         ties: TieBreaker | None = None,
+        *,
+        is_alone: Callable[[Incoming], bool] = lambda pod: False,
     ) -> None:
         self._cluster = cluster
+        self._takes_more = is_alone
         self._evaluations = {name: Evaluations(profile, cluster) for name, profile in profiles.items()}
         self._nominator = nominator
         self._ties = ties or TieBreaker()
@@ -139,7 +145,9 @@ class Turns:
         return Placed(queued, row, int(self._assume(queued.pod, row)))
 
     def _is_alone(self, queued: QueuedPod) -> bool:
-        """Tell whether a pod was promised a node, or has to leave others the room that was promised to them."""
+        """Tell whether a pod was promised a node, has to leave others the room promised to them, or takes more than room."""
+        if self._takes_more(queued.pod):
+            return True
         if not len(self._nominator):
             return False
         pod = queued.pod
