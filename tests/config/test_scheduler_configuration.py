@@ -13,6 +13,7 @@ from berth.framework.profile import Profile
 from berth.objects.pods import NodeSelector, PreferredSchedulingTerm, TopologySpreadConstraint
 from berth.releases import RELEASES
 from berth.releases.extension_points import POINTS
+from berth.releases.modern import RELEASE_1_36
 from berth.releases.profiles import provider_profile
 from berth.releases.release import Options, Release
 
@@ -245,7 +246,7 @@ def test_arguments_without_effect_are_noted() -> None:
 
 def test_how_long_volumes_are_waited_for_reaches_the_plugin() -> None:
     profile = {"pluginConfig": [{"name": "VolumeBinding", "args": {"bindTimeoutSeconds": 300}}]}
-    (got,) = read({"profiles": [profile]}).profiles.values()
+    (got,) = read({"profiles": [profile]}, RELEASE_1_36).profiles.values()
     assert a_filter(got, "VolumeBinding").bind_timeout_s == 300
 
 

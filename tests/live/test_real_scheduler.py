@@ -13,7 +13,7 @@ from berth.live.client import ApiClient
 from berth.live.live_cluster import LiveCluster
 from berth.live.reflector import Pace
 from berth.live.scheduler import LiveScheduler
-from berth.live.volumes import VolumeBinder
+from berth.live.volumes import VolumePreparation
 from berth.releases.modern import RELEASE_1_36
 from berth.releases.profiles import provider_profile
 from berth.releases.release import Options
@@ -33,7 +33,7 @@ async def scheduling(
     options = Options()
     live = LiveCluster(client, Cluster(RELEASE_1_36.accounting_for(options)), pace=QUICK)
     profiles = {NAME: profile or provider_profile(RELEASE_1_36, options)}
-    volumes = VolumeBinder(client, live, profiles)
+    volumes = VolumePreparation(client, live, profiles)
     scheduler = LiveScheduler(client, live, profiles, preparations=(volumes,), **more)
     async with live:
         await live.wait_synced()

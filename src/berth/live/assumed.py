@@ -51,9 +51,10 @@ class AssumedObjects:
     def assume(self, item: Assumable) -> str:
         """Have the cluster see an object that is there as it will be; return the version of which that is assumed."""
         key = key_of(item)
-        now = self._in_cluster(key)
-        if now is not None and now != item:
-            self._told.setdefault(key, now)
+        told = self._told.pop(key, None) or self._in_cluster(key)
+        if told is not None:
+            if item != told:
+                self._told[key] = told
             self._cluster.put(item)
         return self._versions.get(key, "")
 

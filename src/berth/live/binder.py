@@ -159,8 +159,6 @@ class Binder:
         """Have a pod bound, which counts on its node already (`ClusterState.expect`)."""
         pod = binding.queued.pod
         wanted = [p for p in self._preparations if p.concerns(pod)]
-        for preparation in wanted:
-            preparation.reserve(pod, binding.node_name)
         if not wanted:
             self._workers.put(binding)
             return
@@ -196,7 +194,7 @@ class Binder:
 
     async def _bind(self, binding: Binding) -> None:
         if not self._state.is_expected(binding.uid):
-            self._go(binding)  # the watch has told of it meanwhile
+            self._on_gone(binding)  # the watch has told of it meanwhile
             return
         if self._state.cluster.nodes.row(binding.node_name) == NONE:
             self._fail(binding, f'node "{binding.node_name}" is gone')
@@ -232,22 +230,15 @@ class Binder:
         now = time.monotonic()
         if self._state.is_expected(binding.uid):
             self._unconfirmed[binding.uid] = (binding, now)
-        self._settle_preparations(binding, is_bound=True)
         self._on_bound(binding, now - began)
 
     def _fail(self, binding: Binding, why: str) -> None:
         self._state.give_up(binding.uid)
-        self._settle_preparations(binding, is_bound=False)
         self._on_failed(binding, why)
 
     def _go(self, binding: Binding) -> None:
         self._state.give_up(binding.uid)
-        self._settle_preparations(binding, is_bound=False)
         self._on_gone(binding)
-
-    def _settle_preparations(self, binding: Binding, *, is_bound: bool) -> None:
-        for preparation in self._preparations:
-            preparation.settled(binding.uid, is_bound=is_bound)
 
     async def _is_bound(self, binding: Binding) -> bool:
         """Find out whether a pod is on the node that was decided."""

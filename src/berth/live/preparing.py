@@ -1,4 +1,4 @@
-"""What has to be done for a pod between its decision and its binding (upstream's Reserve, PreBind and Unreserve)."""
+"""What has to be done for a pod between its decision and its binding (upstream's Reserve and PreBind)."""
 
 from typing import Protocol
 
@@ -13,16 +13,21 @@ class PrepareError(BerthError):
 class Preparation(Protocol):
     """One of the things that may have to be done."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What upstream's plugin for it is called."""
 
     def concerns(self, pod: Incoming) -> bool:
-        """Tell whether a pod needs it; asked of every pod, so it has to be quick.
-
-        Such a pod is decided alone: the next one sees what it has taken.
-        """
+        """Tell whether a pod needs it; asked of every pod, so it has to be quick."""
 
     def reserve(self, pod: Incoming, node_name: str) -> None:
-        """Take what a pod needs on its node; called right after the decision. Each is answered by `settled`."""
+        """A pod is decided: change the cluster as the pod will, before the next one is."""
+
+    def unreserve(self, pod: Incoming) -> None:
+        """A pod is not bound after all: undo what was reserved for it, if anything was."""
+
+    def settle(self, pod: Incoming) -> None:
+        """A pod is bound: forget what was reserved for it."""
 
     async def prepare(self, pod: Incoming, node_name: str) -> None:
         """Make a pod ready for a node; it may take its time.
@@ -32,6 +37,3 @@ class Preparation(Protocol):
         PrepareError
             It can't be done.
         """
-
-    def settled(self, uid: str, *, is_bound: bool) -> None:
-        """Hear what has become of a pod: bound, or not, and what was taken for it is to be given back."""

@@ -100,13 +100,8 @@ class LiveScheduler:
         self._reservations = reservations or NoReservations()
         hints = Hints(live.cluster, profiles, (SchedulingGates(), _Held()))
         self.queue = SchedulingQueue(hints, backoff)
-        self._turns = Turns(
-            live.cluster,
-            profiles,
-            self.queue.nominator,
-            ties,
-            is_alone=lambda pod: any(each.concerns(pod) for each in preparations),
-        )
+        self._preparations = preparations
+        self._turns = Turns(live.cluster, profiles, self.queue.nominator, ties, self._is_prepared)
         self.metrics = Metrics(profiles)
         self.metrics.read(self)
         self._intake = Intake(live.cluster, self.queue, profiles, time.monotonic)
@@ -223,6 +218,9 @@ class LiveScheduler:
         self._live.state.expect(queued.uid, placed.assumed)
         self.queue.nominator.remove(queued.uid)
         binding = Binding(queued, self._cluster.nodes.names[placed.row], began, is_claimed)
+        for preparation in self._preparations:
+            if preparation.concerns(queued.pod):
+                preparation.reserve(queued.pod, binding.node_name)
         self._decided[queued.uid] = binding
         self._binder.put(binding)
 
@@ -263,6 +261,9 @@ class LiveScheduler:
         self.queue.activate(uid, time.monotonic())
         self._wake()
 
+    def _is_prepared(self, pod: Incoming) -> bool:
+        return any(preparation.concerns(pod) for preparation in self._preparations)
+
     # -- outcomes ----------------------------------------------------------------------------------------------------
 
     def _bound(self, binding: Binding, seconds: float) -> None:
@@ -296,6 +297,8 @@ class LiveScheduler:
     def _leave(self, binding: Binding, *, is_bound: bool) -> None:
         self._decided.pop(binding.uid, None)
         self._statuses.forget(binding.uid)
+        for preparation in self._preparations:
+            (preparation.settle if is_bound else preparation.unreserve)(binding.queued.pod)
         if binding.is_claimed:
             self._reservations.settled(binding.uid, is_bound=is_bound)
         if self._binder.n_waiting < self._limits.ahead:

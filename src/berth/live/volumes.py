@@ -10,7 +10,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import msgspec
 
@@ -80,7 +80,7 @@ class _Job:
                 yield key_of(taken.volume)
 
 
-class VolumeBinder:
+class VolumePreparation:
     """VolumeBinding's part after the decision, for the pods of profiles that have it.
 
     Parameters
@@ -88,7 +88,7 @@ class VolumeBinder:
     profiles : dict of scheduler name to Profile
     """
 
-    name = VolumeBinding.name
+    name: ClassVar[str] = VolumeBinding.name
 
     def __init__(self, client: ApiClient, live: LiveCluster, profiles: Mapping[str, Profile]) -> None:
         self._client = client
@@ -132,20 +132,26 @@ class VolumeBinder:
         for key in job.concerned():
             self._waiting[key].add(job)
 
-    def settled(self, uid: str, *, is_bound: bool) -> None:
-        """Forget a pod; if it is not bound, give back what was not written: the watch tells of the rest."""
-        job = self._jobs.pop(uid, None)
-        if job is None:
-            return
-        for key in job.concerned():
-            jobs = self._waiting[key]
-            jobs.discard(job)
-            if not jobs:
-                del self._waiting[key]
-        for taken in () if is_bound else job.taken:
+    def unreserve(self, pod: Incoming) -> None:
+        """Give back what was taken for a pod, if anything was and it was not written: the watch tells of the rest."""
+        job = self._leave(pod)
+        for taken in job.taken if job else ():
             restored = None if taken.written else self._objects.restore(key_of(taken.item), taken.version)
             if restored is not None:
                 self._live.tell(restored)
+
+    def settle(self, pod: Incoming) -> None:
+        """Forget a pod: its claims are bound, and the watch has told of it."""
+        self._leave(pod)
+
+    def _leave(self, pod: Incoming) -> _Job | None:
+        job = self._jobs.pop(pod.uid, None)
+        for key in job.concerned() if job else ():
+            jobs = self._waiting[key]
+            jobs -= {job}
+            if not jobs:
+                del self._waiting[key]
+        return job
 
     # -- before the binding ------------------------------------------------------------------------------------------
 

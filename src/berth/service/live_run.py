@@ -17,7 +17,7 @@ from berth.live.credentials import Credentials
 from berth.live.live_cluster import LiveCluster
 from berth.live.rights import RightsMissingError, in_words, missing_rights, scheduler_rights
 from berth.live.scheduler import LiveScheduler
-from berth.live.volumes import VolumeBinder
+from berth.live.volumes import VolumePreparation
 from berth.scheduling.queueing import Backoff
 from berth.scheduling.ties import TieBreaker
 from berth.service.probes import make_probes
@@ -89,7 +89,7 @@ def _scheduler(client: ApiClient, live: LiveCluster, setup: LiveSetup) -> LiveSc
         client,
         live,
         configured.profiles,
-        preparations=(VolumeBinder(client, live, configured.profiles),),
+        preparations=(VolumePreparation(client, live, configured.profiles),),
         backoff=Backoff(configured.initial_backoff_s, configured.longest_backoff_s),
         ties=setup.ties,
     )
