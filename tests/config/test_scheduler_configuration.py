@@ -13,6 +13,7 @@ from berth.framework.profile import Profile
 from berth.objects.pods import NodeSelector, PreferredSchedulingTerm, TopologySpreadConstraint
 from berth.releases import RELEASES
 from berth.releases.extension_points import POINTS
+from berth.releases.modern import RELEASE_1_36
 from berth.releases.profiles import provider_profile
 from berth.releases.release import Options, Release
 
@@ -235,13 +236,18 @@ def test_arguments_without_effect_are_noted() -> None:
     configured = read({
         "profiles": [{
             "pluginConfig": [
-                {"name": "VolumeBinding", "args": {"bindTimeoutSeconds": 300}},
                 {"name": "DefaultPreemption", "args": {"minCandidateNodesPercentage": 5}},
                 {"name": "DynamicResources", "args": {"filterTimeout": "5s"}},
             ]
         }]
     })  # fmt: skip
-    assert len(configured.notes) == 3
+    assert len(configured.notes) == 2
+
+
+def test_how_long_volumes_are_waited_for_reaches_the_plugin() -> None:
+    profile = {"pluginConfig": [{"name": "VolumeBinding", "args": {"bindTimeoutSeconds": 300}}]}
+    (got,) = read({"profiles": [profile]}, RELEASE_1_36).profiles.values()
+    assert a_filter(got, "VolumeBinding").bind_timeout_s == 300
 
 
 def test_what_a_plugin_does_not_heed_is_refused() -> None:

@@ -54,6 +54,14 @@ def own_control_plane(binaries: Binaries, tmp_path: Path) -> Iterator[ControlPla
     yield from _running(binaries, tmp_path)
 
 
+@pytest.fixture(scope="module")
+def volume_plane(binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """One whose controllers bind volumes, for the tests of a module, which leave no nodes behind."""
+    for plane in _running(binaries, tmp_path_factory.mktemp("volumes")):
+        plane.start_controller_manager(("persistentvolume-binder", "ephemeral-volume"))
+        yield plane
+
+
 def _running(binaries: Binaries, folder: Path) -> Iterator[ControlPlane]:
     plane = ControlPlane(binaries, folder)
     try:

@@ -2,17 +2,18 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
 from berth.cluster.cluster import Cluster
+from berth.framework.profile import Profile
 from berth.live.client import ApiClient
 from berth.live.live_cluster import LiveCluster
-from berth.live.preparing import Preparation
 from berth.live.reflector import Pace
 from berth.live.scheduler import LiveScheduler
+from berth.live.volumes import VolumePreparation
 from berth.releases.modern import RELEASE_1_36
 from berth.releases.profiles import provider_profile
 from berth.releases.release import Options
@@ -26,14 +27,14 @@ NAME = "berth"
 
 @asynccontextmanager
 async def scheduling(
-    client: ApiClient, preparing: Callable[[Cluster], Preparation] | None = None, **more: Any
+    client: ApiClient, profile: Profile | None = None, **more: Any
 ) -> AsyncIterator[LiveScheduler]:
     """A scheduler named berth, with 1.36's default profile."""
     options = Options()
     live = LiveCluster(client, Cluster(RELEASE_1_36.accounting_for(options)), pace=QUICK)
-    preparations = [preparing(live.cluster)] if preparing else []
-    profiles = {NAME: provider_profile(RELEASE_1_36, options)}
-    scheduler = LiveScheduler(client, live, profiles, preparations=preparations, **more)
+    profiles = {NAME: profile or provider_profile(RELEASE_1_36, options)}
+    volumes = VolumePreparation(client, live, profiles)
+    scheduler = LiveScheduler(client, live, profiles, preparations=(volumes,), **more)
     async with live:
         await live.wait_synced()
         running = asyncio.create_task(scheduler.run())

@@ -48,6 +48,7 @@ class Arguments:
     default_constraints: tuple[TopologySpreadConstraint, ...] = ()
     list_defaulting: bool = False
     added_affinity: NodeAffinity | None = None
+    bind_timeout_s: int = 600
     places: Mapping[str, At] = field(default_factory=dict, compare=False)
     """Where the arguments of a plugin stand, by its name."""
 
@@ -236,9 +237,8 @@ def _check_requirement(at: At, *, is_field: bool) -> None:
 
 def _volume_binding(arguments: Arguments, fields: Fields, context: _Context) -> Arguments:
     timeout = fields["bindTimeoutSeconds"]
-    timeout.integer(600, 0, _INT64, "a number of seconds, 0 or more")
-    if timeout.given:
-        context.notes.append(f"{timeout.path} has no effect here: nothing waits for volumes")
+    seconds = timeout.integer(600, 0, _INT64, "a number of seconds, 0 or more")
+    arguments = replace(arguments, bind_timeout_s=seconds)
     if not fields["shape"].given:
         return arguments
     if not context.feature_gates.get("StorageCapacityScoring", False):

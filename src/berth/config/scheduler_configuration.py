@@ -260,6 +260,8 @@ class _Build:
             return {"ignored": frozenset((*given.ignored_resources, *given.ignored_resource_groups))}
         if name == "NodeAffinity" and given.added_affinity and given.added_affinity.required:
             return {"added": given.added_affinity.required}
+        if name == "VolumeBinding" and given.bind_timeout_s != 600:
+            return {"bind_timeout_s": given.bind_timeout_s}
         return self._of_spread() if name == "PodTopologySpread" else {}
 
     def _of_score(self, name: str) -> dict[str, object]:

@@ -26,6 +26,8 @@ class Event:
         A pod's row as it is now, and as it was; None where it is not in the cluster.
     changed : bool
         Whether the cluster has changed by it.
+    version : str
+        The object's resource version; empty where it was deleted.
     """
 
     type: Literal["ADDED", "MODIFIED", "DELETED"]
@@ -38,6 +40,7 @@ class Event:
     changed: bool = False
     values: PodValues | None = None
     before: PodValues | None = None
+    version: str = ""
 
 
 Handler = Callable[[Event], None]

@@ -115,7 +115,11 @@ class LiveCluster:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks.clear()
 
-    def _handle(self, event: Event) -> None:
-        self.state.apply(event)
+    def tell(self, event: Event) -> None:
+        """Tell those who have subscribed of what the cluster has heard of."""
         for handler in self._handlers[event.kind]:
             handler(event)
+
+    def _handle(self, event: Event) -> None:
+        self.state.apply(event)
+        self.tell(event)

@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from random import Random
+from typing import Literal
 from urllib.parse import quote
 
 import msgspec
@@ -206,11 +207,9 @@ class Reflector:
             self._tell_gone(key, None)
             known = None
         self._uid_of[key] = arrived.uid
-        self._handle(
-            Event(
-                "ADDED" if known is None else "MODIFIED", self.resource.name, *key, arrived.uid, arrived.item
-            )
-        )
+        type_: Literal["ADDED", "MODIFIED"] = "ADDED" if known is None else "MODIFIED"
+        version = arrived.resource_version
+        self._handle(Event(type_, self.resource.name, *key, arrived.uid, arrived.item, version=version))
 
     def _tell_gone(self, key: tuple[str, str], last: Arrived | None) -> None:
         uid = self._uid_of.pop(key, None)

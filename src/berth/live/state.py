@@ -12,6 +12,7 @@ from berth.cluster.arrays import NONE
 from berth.cluster.cluster import Cluster
 from berth.cluster.objects import NamedObject
 from berth.errors import BerthError
+from berth.live.assumed import ASSUMABLE, AssumedObjects
 from berth.live.events import Event
 from berth.objects.nodes import Node
 from berth.objects.pod_records import PodRecord
@@ -26,10 +27,16 @@ class ClusterState:
     `Cluster.assume` put it there. `expect` ties the two together. When the pod turns up on a node, whichever it is, or is
     gone, the assumed one leaves in the same step: its node is never counted twice nor not at all, and where both are alike,
     the cluster's log cancels them out.
+
+    Attributes
+    ----------
+    objects : AssumedObjects
+        Volumes and claims that pods have taken.
     """
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
+        self.objects = AssumedObjects(cluster)
         self._assumed: dict[str, int] = {}
 
     @property
@@ -83,15 +90,18 @@ class ClusterState:
 
     def _apply_other(self, event: Event) -> bool:
         shelf = self.cluster.objects.by_kind()[event.kind]
-        event.old = shelf.get(event.namespace, event.name)
-        if event.type == "DELETED":
-            if event.old is not None:
-                self.cluster.remove(event.old)
-            return event.old is not None
-        if not isinstance(event.item, NamedObject) or event.item == event.old:
+        known = event.old = shelf.get(event.namespace, event.name)
+        if event.kind in ASSUMABLE and not self.objects.hear(event):
             return False
-        self.cluster.put(event.item)
-        return True
+        if event.type == "DELETED":
+            if known is not None:
+                self.cluster.remove(known)
+            return known is not None
+        if not isinstance(event.item, NamedObject):
+            return False
+        if event.item != known:
+            self.cluster.put(event.item)
+        return event.item != event.old
 
     # -- pods --------------------------------------------------------------------------------------------------------
 

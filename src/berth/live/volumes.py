@@ -1,214 +1,320 @@
-"""Volumes that are bound when their first consumer is: taken when a node is decided on, bound before the pod is.
+"""Binds the claims that wait for their pod's node: taken with the decision, written before the binding, waited for.
 
-Source: 1.36, ``plugins/volumebinding`` (``AssumePodVolumes``, ``BindPodVolumes``). What was written to the API server is not
-taken back when it fails, as upstream: the claim's controllers see to it.
+What is written are a volume's claim, and the node of a claim that is to be provisioned; the volume controller and
+provisioners do the rest, and the watch tells of it.
+
+Source: 1.36, ``volumebinding/binder.go`` (``AssumePodVolumes``, ``BindPodVolumes``, ``RevertAssumedPodVolumes``).
 """
 
 import asyncio
-import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import msgspec
 
 from berth.cluster.arrays import NONE
-from berth.cluster.cluster import Cluster, Incoming
+from berth.cluster.cluster import Incoming
+from berth.framework.csi_migration import NotTranslatable
+from berth.framework.profile import Profile
 from berth.live.api_errors import ApiError, ConnectionLostError, CredentialsError
-from berth.live.client import ApiClient, Repeat
+from berth.live.assumed import Key, is_older, key_of
+from berth.live.client import ApiClient
+from berth.live.events import Event
+from berth.live.live_cluster import LiveCluster
 from berth.live.preparing import PrepareError
 from berth.objects.storage import PersistentVolume, PersistentVolumeClaim
-from berth.plugins.volume_binding import BindingRules, bindings
-from berth.plugins.volume_binding.claims import BIND_COMPLETED, claim_names, tell_apart
-from berth.plugins.volume_binding.rules import SELECTED_NODE
+from berth.plugins.volume_binding import BIND_COMPLETED, SELECTED_NODE, VolumeBinding
+from berth.plugins.volume_binding.bindings import bound_to, choices, selected_for, waits_for_node
+from berth.plugins.volume_binding.reach import is_reached
+from berth.scheduling.turns import scheduler_of
 
 BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
-BIND_TIMEOUT_S = 600.0
-_LOOK_AGAIN_S = 0.5
-_TOLD_S = 5.0
-
-Object = PersistentVolume | PersistentVolumeClaim
+_TROUBLE = (ApiError, ConnectionLostError, CredentialsError, msgspec.DecodeError)
 
 
 class _Meta(msgspec.Struct, rename="camel"):
     resource_version: str = ""
-    uid: str = ""
-    annotations: dict[str, str] | None = None
 
 
-class _Reference(msgspec.Struct):
-    uid: str = ""
-    namespace: str = ""
-    name: str = ""
-
-
-class _Spec(msgspec.Struct, rename="camel"):
-    claim_ref: _Reference | None = None
-    volume_name: str = ""
-
-
-class _Found(msgspec.Struct):
+class _Written(msgspec.Struct):
     metadata: _Meta
-    spec: _Spec
 
 
-_decoder = msgspec.json.Decoder(_Found)
+_decoder = msgspec.json.Decoder(_Written)
 
 
-@dataclass(slots=True)
-class _Reserved:
-    """What is taken for a pod.
+@dataclass(eq=False, slots=True)
+class _Taken:
+    """A volume or claim as it shall be; `version` is the one that this was decided on, `written` the one that is so."""
 
-    Attributes
-    ----------
-    claims : tuple of str
-        The names of the claims that are to be bound.
-    changed : list of (object, object)
-        What changes: as it was, and as it shall be.
-    provisioned : set of str
-        The claims that a volume is to be provisioned for.
-    """
+    claim: PersistentVolumeClaim
+    volume: PersistentVolume | None = None
+    version: str = ""
+    written: str = ""
 
-    claims: tuple[str, ...]
-    changed: list[tuple[Object, Object]] = field(default_factory=list)
-    provisioned: set[str] = field(default_factory=set)
+    @property
+    def item(self) -> PersistentVolume | PersistentVolumeClaim:
+        return self.claim if self.volume is None else self.volume
+
+
+@dataclass(eq=False, slots=True)
+class _Job:
+    """A pod, its node, and what it takes there: volumes first, as upstream, then claims."""
+
+    pod: Incoming
+    node_name: str
+    plugin: VolumeBinding
+    taken: list[_Taken]
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def concerned(self) -> Iterator[Key]:
+        """Yield whose events may end the wait."""
+        yield "Pod", self.pod.namespace, self.pod.name
+        yield "Node", "", self.node_name
+        yield "CSINode", "", self.node_name
+        for taken in self.taken:
+            yield key_of(taken.claim)
+            if taken.volume is not None:
+                yield key_of(taken.volume)
 
 
 class VolumePreparation:
-    """Binds claims that wait for their first consumer; a `berth.live.preparing.Preparation`.
+    """VolumeBinding's part after the decision, for the pods of profiles that have it.
 
     Parameters
     ----------
-    timeout_s : float
-        So long a claim may take to be bound. [s]
+    profiles : dict of scheduler name to Profile
     """
 
-    name: ClassVar[str] = "VolumeBinding"
+    name: ClassVar[str] = VolumeBinding.name
 
-    def __init__(self, client: ApiClient, cluster: Cluster, timeout_s: float = BIND_TIMEOUT_S) -> None:
+    def __init__(self, client: ApiClient, live: LiveCluster, profiles: Mapping[str, Profile]) -> None:
         self._client = client
-        self._cluster = cluster
-        self._timeout_s = timeout_s
-        self._rules = BindingRules.of_1_36()
-        self._reserved: dict[str, _Reserved] = {}
+        self._live = live
+        self._cluster = live.cluster
+        self._objects = live.state.objects
+        self._plugins = {
+            name: each.plugin
+            for name, profile in profiles.items()
+            for each in profile.filters
+            if isinstance(each.plugin, VolumeBinding)
+        }
+        self._jobs: dict[str, _Job] = {}
+        self._waiting: defaultdict[Key, set[_Job]] = defaultdict(set)
+        for kind in ("Pod", "Node", "CSINode", "PersistentVolume", "PersistentVolumeClaim"):
+            live.subscribe(kind, self._hear)
+
+    # -- with the decision -------------------------------------------------------------------------------------------
 
     def concerns(self, pod: Incoming) -> bool:
-        """Tell whether a pod has a claim that is to be bound with it."""
-        return bool(pod.info.spec.volumes) and bool(self._delayed(pod))
+        """Tell whether a pod has claims that are bound where it goes."""
+        if not pod.info.spec.volumes:
+            return False
+        plugin = self._plugins.get(scheduler_of(pod))
+        return plugin is not None and waits_for_node(pod, self._cluster, plugin.rules)
 
     def reserve(self, pod: Incoming, node_name: str) -> None:
-        """Take volumes in the cluster, so that the next pod finds them taken."""
-        reserved = self._reserved[pod.uid] = _Reserved(
-            tuple(claim.metadata.name for claim in self._delayed(pod))
-        )
-        row = self._cluster.nodes.row(node_name)
-        for new in bindings(pod, self._cluster, row, self._rules):
-            old = self._current(new)
-            assert old is not None  # it was found there a moment ago
-            reserved.changed.append((old, new))
-            if isinstance(new, PersistentVolumeClaim):
-                reserved.provisioned.add(new.metadata.name)
-            self._cluster.put(new)
+        """Have all see what a pod's claims get on its node."""
+        plugin, row = self._plugins[scheduler_of(pod)], self._cluster.nodes.row(node_name)
+        chosen = {each.claim.metadata.name: each for each in choices(pod, self._cluster, row, plugin.rules)}
+        taken = [
+            _Taken(selected_for(each.claim, node_name))
+            if each.volume is None
+            else _Taken(each.claim, _prebound(each.volume, each.claim))
+            for each in chosen.values()
+        ]
+        for each in taken:
+            each.version = self._objects.assume(each.item)
+        job = _Job(pod, node_name, plugin, sorted(taken, key=lambda each: each.volume is None))
+        self._jobs[pod.uid] = job
+        for key in job.concerned():
+            self._waiting[key].add(job)
 
     def unreserve(self, pod: Incoming) -> None:
-        """Give back what was taken, but for what the API server has told of since."""
-        reserved = self._reserved.pop(pod.uid, None)
-        for old, new in reserved.changed if reserved else ():
-            if self._current(new) is new:
-                self._cluster.put(old)
+        """Give back what was taken for a pod, if anything was and it was not written: the watch tells of the rest."""
+        job = self._leave(pod)
+        for taken in job.taken if job else ():
+            restored = None if taken.written else self._objects.restore(key_of(taken.item), taken.version)
+            if restored is not None:
+                self._live.tell(restored)
 
     def settle(self, pod: Incoming) -> None:
-        """Forget what was taken: it is the pod's."""
-        self._reserved.pop(pod.uid, None)
+        """Forget a pod: its claims are bound, and the watch has told of it."""
+        self._leave(pod)
+
+    def _leave(self, pod: Incoming) -> _Job | None:
+        job = self._jobs.pop(pod.uid, None)
+        for key in job.concerned() if job else ():
+            jobs = self._waiting[key]
+            jobs -= {job}
+            if not jobs:
+                del self._waiting[key]
+        return job
+
+    # -- before the binding ------------------------------------------------------------------------------------------
 
     async def prepare(self, pod: Incoming, node_name: str) -> None:
-        """Have the claims bound, and wait until they are."""
-        reserved = self._reserved[pod.uid]
+        """Write what a pod takes, and wait until its claims are bound.
+
+        Raises
+        ------
+        PrepareError
+            That failed, was undone, or took too long; in upstream's words. What is written stays.
+        """
+        job = self._jobs[pod.uid]
+        for taken in job.taken:
+            await self._write(taken, node_name)
         try:
-            for _, new in reserved.changed:
-                if isinstance(new, PersistentVolume):
-                    await self._claim_volume(new)
-                else:
-                    await self._select_node(new, node_name)
-        except (ApiError, ConnectionLostError, CredentialsError, msgspec.DecodeError) as error:
-            words = error.message if isinstance(error, ApiError) else str(error)
-            raise PrepareError(f"binding volumes: {words}") from error
-        since = time.monotonic()
-        while not self._are_bound(pod, node_name, reserved, time.monotonic() - since):
-            if time.monotonic() - since > self._timeout_s:
-                raise PrepareError("binding volumes: context deadline exceeded")
-            await asyncio.sleep(_LOOK_AGAIN_S)
+            async with asyncio.timeout(job.plugin.bind_timeout_s):
+                while not self._are_bound(job):
+                    job.news.clear()
+                    await job.news.wait()
+        except TimeoutError:
+            raise PrepareError("binding volumes: context deadline exceeded") from None
+        except NotTranslatable as error:
+            raise PrepareError(f"binding volumes: failed to translate pv to csi: {error}") from error
 
-    # -- what is there -----------------------------------------------------------------------------------------------
-
-    def _delayed(self, pod: Incoming) -> list[PersistentVolumeClaim]:
-        names = claim_names(pod, self._rules)
-        return tell_apart(pod.namespace, names, self._cluster.objects, self._rules).delayed
-
-    def _current(self, item: Object) -> Object | None:
-        objects, meta = self._cluster.objects, item.metadata
-        if isinstance(item, PersistentVolume):
-            return objects.persistent_volumes.get("", meta.name)
-        return objects.persistent_volume_claims.get(meta.namespace, meta.name)
-
-    def _are_bound(self, pod: Incoming, node_name: str, reserved: _Reserved, waited_s: float) -> bool:
-        if self._cluster.nodes.row(node_name) == NONE:
-            raise PrepareError(f'binding volumes: node "{node_name}" not found')
-        known = self._cluster.pods.find(pod.namespace_id, pod.name)
-        if known == NONE or self._cluster.pods.uids[known] != pod.uid:
-            raise PrepareError("binding volumes: pod does not exist any more")
-        for name in reserved.claims:
-            claim = self._cluster.objects.persistent_volume_claims.get(pod.namespace, name)
-            if claim is None:
-                raise PrepareError(f'binding volumes: persistentvolumeclaim "{name}" not found')
-            meta = claim.metadata
-            if not claim.spec.volume_name or BIND_COMPLETED not in meta.annotations:
-                # A provisioner that can't takes the node away again. What is told at first may be of before it was selected.
-                is_refused = name in reserved.provisioned and meta.annotations.get(SELECTED_NODE) != node_name
-                if is_refused and waited_s > _TOLD_S:
-                    raise PrepareError(f'binding volumes: provisioning failed for PVC "{name}"')
-                return False
-        return True
-
-    # -- what is written ---------------------------------------------------------------------------------------------
-
-    async def _claim_volume(self, volume: PersistentVolume) -> None:
-        """Write the claim into a volume, unless it has another one by now."""
-        path = f"/api/v1/persistentvolumes/{volume.metadata.name}"
-        found = _decoder.decode(await self._client.get(path))
-        ref, had = volume.spec.claim_ref, found.spec.claim_ref
-        assert ref is not None
-        if had is not None and (
-            (had.namespace, had.name) != (ref.namespace, ref.name) or had.uid not in ("", ref.uid)
-        ):
-            raise PrepareError(f'binding volumes: volume "{volume.metadata.name}" is taken')
-        if had is not None and had.uid:
+    async def _write(self, taken: _Taken, node_name: str) -> None:
+        now = self._objects.told(key_of(taken.item))
+        if now is not None and _is_so(now.item, taken.item):
             return
-        meta: dict[str, Any] = {"resourceVersion": found.metadata.resource_version}
-        if had is None:
-            meta["annotations"] = {BOUND_BY_CONTROLLER: "yes"}
-        claim = {
+        meta = {"resourceVersion": taken.version, "uid": taken.item.metadata.uid}
+        try:
+            answer = await self._client.patch(_path_of(taken.item), self._patch(taken, meta, node_name))
+            taken.written = _decoder.decode(answer).metadata.resource_version
+        except _TROUBLE as error:
+            raise PrepareError(error.message if isinstance(error, ApiError) else str(error)) from error
+
+    def _patch(self, taken: _Taken, meta: dict[str, Any], node_name: str) -> dict[str, Any]:
+        if taken.volume is None:
+            return {"metadata": meta | {"annotations": {SELECTED_NODE: node_name}}}
+        claim = self._objects.told(key_of(taken.claim))
+        ref = {
             "apiVersion": "v1",
             "kind": "PersistentVolumeClaim",
-            "namespace": ref.namespace,
-            "name": ref.name,
-            "uid": ref.uid,
+            "namespace": taken.claim.metadata.namespace,
+            "name": taken.claim.metadata.name,
+            "uid": taken.claim.metadata.uid,
+            "resourceVersion": claim.version if claim else "",
         }
-        await self._client.patch(
-            path, {"metadata": meta, "spec": {"claimRef": claim}}, repeat=Repeat.IF_REFUSED
+        annotations = taken.volume.metadata.annotations
+        if BOUND_BY_CONTROLLER in annotations:
+            meta = meta | {"annotations": {BOUND_BY_CONTROLLER: annotations[BOUND_BY_CONTROLLER]}}
+        return {"metadata": meta, "spec": {"claimRef": ref}}
+
+    # -- waiting -----------------------------------------------------------------------------------------------------
+
+    def _hear(self, event: Event) -> None:
+        if not self._waiting:
+            return
+        keys = [(event.kind, event.namespace, event.name)]
+        if isinstance(event.item, PersistentVolume) and event.item.spec.claim_ref is not None:
+            ref = event.item.spec.claim_ref
+            keys.append(("PersistentVolumeClaim", ref.namespace, ref.name))
+        for key in keys:
+            for job in self._waiting.get(key, ()):
+                job.news.set()
+
+    def _are_bound(self, job: _Job) -> bool:
+        """Tell whether all that was taken is bound, as the API server has it.
+
+        Raises
+        ------
+        PrepareError
+            It will not be.
+        """
+        row = self._cluster.nodes.row(job.node_name)
+        if row == NONE:
+            _fail(f'failed to get node "{job.node_name}": node "{job.node_name}" not found')
+        pods, pod = self._cluster.pods, job.pod
+        known = pods.find(pod.namespace_id, pod.name)
+        if known == NONE or pods.uids[known] != pod.uid:
+            _fail(f'pod does not exist any more: pod "{pod.name}" not found')
+        return all(
+            self._is_provisioned(job, row, taken)
+            if taken.volume is None
+            else self._is_bound(job, row, taken, taken.volume)
+            for taken in job.taken
         )
 
-    async def _select_node(self, claim: PersistentVolumeClaim, node_name: str) -> None:
-        """Write the node into a claim, for whoever provisions its volume, unless it has another one by now."""
-        meta = claim.metadata
-        path = f"/api/v1/namespaces/{meta.namespace}/persistentvolumeclaims/{meta.name}"
-        found = _decoder.decode(await self._client.get(path))
-        selected = (found.metadata.annotations or {}).get(SELECTED_NODE, node_name)
-        if found.metadata.uid != meta.uid or selected != node_name:
-            raise PrepareError(f'binding volumes: another node is selected for PVC "{meta.name}"')
-        if found.spec.volume_name:
-            return
-        changed = {
-            "resourceVersion": found.metadata.resource_version,
-            "annotations": {SELECTED_NODE: node_name},
-        }
-        await self._client.patch(path, {"metadata": changed}, repeat=Repeat.IF_REFUSED)
+    def _is_bound(self, job: _Job, row: int, taken: _Taken, volume: PersistentVolume) -> bool:
+        told = self._objects.told(key_of(volume))
+        if told is None or not isinstance(told.item, PersistentVolume):
+            _fail(f'failed to check binding: persistentvolumes "{volume.metadata.name}" not found')
+        claim, _ = self._claim(taken, "failed to check binding")
+        if is_older(told.version, taken.written):
+            return False
+        self._check_reach(told.item, job, row)
+        ref = told.item.spec.claim_ref
+        if ref is None or not ref.uid:
+            _fail(f'ClaimRef got reset for pv "{volume.metadata.name}"')
+        return _is_fully_bound(claim)
+
+    def _is_provisioned(self, job: _Job, row: int, taken: _Taken) -> bool:
+        claim, version = self._claim(taken, "failed to check provisioning pvc")
+        if is_older(version, taken.written):
+            return False
+        name, annotations = claim.metadata.name, claim.metadata.annotations
+        if not annotations:
+            _fail(f'selectedNode annotation reset for PVC "{name}"')
+        if annotations.get(SELECTED_NODE) != job.node_name:
+            _fail(f'provisioning failed for PVC "{name}"')
+        if claim.spec.volume_name:
+            told = self._objects.told(("PersistentVolume", "", claim.spec.volume_name))
+            if told is None or not isinstance(told.item, PersistentVolume):
+                return False  # its event is yet to come
+            self._check_reach(told.item, job, row)
+        return _is_fully_bound(claim)
+
+    def _claim(self, taken: _Taken, doing: str) -> tuple[PersistentVolumeClaim, str]:
+        meta = taken.claim.metadata
+        told = self._objects.told(key_of(taken.claim))
+        if (
+            told is None
+            or not isinstance(told.item, PersistentVolumeClaim)
+            or told.item.metadata.uid != meta.uid
+        ):
+            _fail(f'{doing}: persistentvolumeclaims "{meta.namespace}/{meta.name}" not found')
+        return told.item, told.version
+
+    def _check_reach(self, volume: PersistentVolume, job: _Job, row: int) -> None:
+        if not is_reached(volume, self._cluster, row, job.plugin.rules):
+            what = f'pv "{volume.metadata.name}" node affinity doesn\'t match node "{job.node_name}"'
+            _fail(f"{what}: no matching NodeSelectorTerms")
+
+
+def _prebound(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PersistentVolume:
+    """Return a volume that names a claim, and says that the user has not made it so."""
+    bound = bound_to(volume, claim)
+    meta = volume.metadata
+    if volume.spec.claim_ref is not None or BOUND_BY_CONTROLLER in meta.annotations:
+        return bound
+    annotations = meta.annotations | {BOUND_BY_CONTROLLER: "yes"}
+    return msgspec.structs.replace(bound, metadata=msgspec.structs.replace(meta, annotations=annotations))
+
+
+def _is_so(
+    now: PersistentVolume | PersistentVolumeClaim, wanted: PersistentVolume | PersistentVolumeClaim
+) -> bool:
+    """Tell whether an object is as it shall be already."""
+    if now.metadata.uid != wanted.metadata.uid:
+        return False
+    if isinstance(now, PersistentVolume) and isinstance(wanted, PersistentVolume):
+        return now.spec.claim_ref == wanted.spec.claim_ref
+    return now.metadata.annotations.get(SELECTED_NODE) == wanted.metadata.annotations[SELECTED_NODE]
+
+
+def _path_of(item: PersistentVolume | PersistentVolumeClaim) -> str:
+    if isinstance(item, PersistentVolume):
+        return f"/api/v1/persistentvolumes/{item.metadata.name}"
+    return f"/api/v1/namespaces/{item.metadata.namespace}/persistentvolumeclaims/{item.metadata.name}"
+
+
+def _is_fully_bound(claim: PersistentVolumeClaim) -> bool:
+    return bool(claim.spec.volume_name) and BIND_COMPLETED in claim.metadata.annotations
+
+
+def _fail(why: str) -> NoReturn:
+    raise PrepareError(f"binding volumes: {why}")

@@ -89,7 +89,7 @@ def _scheduler(client: ApiClient, live: LiveCluster, setup: LiveSetup) -> LiveSc
         client,
         live,
         configured.profiles,
-        preparations=(VolumePreparation(client, live.cluster),),
+        preparations=(VolumePreparation(client, live, configured.profiles),),
         backoff=Backoff(configured.initial_backoff_s, configured.longest_backoff_s),
         ties=setup.ties,
     )

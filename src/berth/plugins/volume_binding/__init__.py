@@ -20,15 +20,15 @@ from berth.cluster.arrays import ALL_ROWS, BoolColumn, IntColumn, Rows
 from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.log import Changes
 from berth.framework.changes import Hint, Wakes
-from berth.framework.csi_migration import Migration, NotTranslatable
-from berth.framework.node_selection import matches_node_selector
+from berth.framework.csi_migration import NotTranslatable
 from berth.framework.plugin import FITS, BatchKind, FilterPlugin, Finality, Rejection, ScorePlugin
 from berth.framework.verdicts import Verdicts
 from berth.objects.selectors import SelectorError
-from berth.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from berth.objects.storage import PersistentVolumeClaim, StorageClass
 from berth.plugins.volume_binding.bindings import bindings
 from berth.plugins.volume_binding.capacity import has_capacity
 from berth.plugins.volume_binding.claims import (
+    BIND_COMPLETED,
     PodClaims,
     claim_names,
     selector_refused,
@@ -37,10 +37,11 @@ from berth.plugins.volume_binding.claims import (
 )
 from berth.plugins.volume_binding.hints import WAKES_ON, hint_of
 from berth.plugins.volume_binding.matching import VolumeMatcher, asked_storage, provisionable
-from berth.plugins.volume_binding.reach import VolumeReach
+from berth.plugins.volume_binding.reach import VolumeReach, reached_by_driver
 from berth.plugins.volume_binding.rules import SELECTED_NODE, BindingRules, SelectedNode
 
 __all__ = [
+    "BIND_COMPLETED", "SELECTED_NODE",
     "BindingRules", "SelectedNode", "VolumeBinding", "VolumeBindingScore", "VolumeBindingState", "bindings",
 ]  # fmt: skip
 
@@ -73,12 +74,19 @@ class VolumeBindingState(Verdicts):
 
 @dataclass(frozen=True, slots=True)
 class VolumeBinding(FilterPlugin[VolumeBindingState]):
-    """Can the pod's claims have their volumes on the node?"""
+    """Can the pod's claims have their volumes on the node?
+
+    Attributes
+    ----------
+    bind_timeout_s : int
+        How long who binds the pod waits for its volumes. [s]
+    """
 
     name: ClassVar[str] = "VolumeBinding"
     reads_pods: ClassVar[bool] = False
     legacy_names: ClassVar[tuple[str, ...]] = ("CheckVolumeBinding",)
     rules: BindingRules = field(default_factory=BindingRules)
+    bind_timeout_s: int = 600
     wakes_on: ClassVar[Wakes] = WAKES_ON
 
     def skips(self, pod: Incoming, cluster: Cluster) -> bool:
@@ -186,21 +194,13 @@ def _judge_bound(
         migrated = [row for row, plugins in by_row.items() if plugin in plugins]
         if migrated:
             try:
-                reached[migrated] = _reached_by_driver(volume, migration, cluster)[migrated]
+                reached[migrated] = reached_by_driver(volume, migration, cluster)[migrated]
             except NotTranslatable as error:
                 stuck = np.zeros_like(open_rows)
                 stuck[migrated] = True
                 state.fail(open_rows & stuck, f"could not translate pv: {error}")
         open_rows &= reached
     state.codes[~open_rows & (state.codes >= 0)] = NODE_CONFLICT
-
-
-def _reached_by_driver(volume: PersistentVolume, migration: Migration, cluster: Cluster) -> BoolColumn:
-    """Tell from which rows an in-tree volume can be reached as a CSI volume (bool[n_rows])."""
-    affinity = migration.affinity(volume)
-    if affinity is None:
-        return np.ones(cluster.nodes.n_rows, dtype=np.bool_)
-    return matches_node_selector(cluster.nodes, affinity, with_fields=False)
 
 
 def _judge_delayed(

@@ -3,8 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from berth.cluster.arrays import NONE
+from berth.cluster.arrays import NONE, BoolColumn
+from berth.cluster.cluster import Cluster
 from berth.cluster.nodes import NodeTable
+from berth.framework.csi_migration import Migration
 from berth.framework.node_selection import matches_expressions, matches_node_selector
 from berth.objects.base import LabelSelectorRequirement
 from berth.objects.pods import NodeSelector
@@ -62,6 +64,34 @@ class VolumeReach:
         value_ids, starts, counts = np.unique(column[order], return_index=True, return_counts=True)
         runs = zip(value_ids.tolist(), starts.tolist(), counts.tolist(), strict=True)
         return {value_id: order[start : start + n] for value_id, start, n in runs if value_id != NONE}
+
+
+def reached_by_driver(volume: PersistentVolume, migration: Migration, cluster: Cluster) -> BoolColumn:
+    """Tell from which rows an in-tree volume can be reached as a CSI volume (bool[n_rows]).
+
+    Raises
+    ------
+    berth.framework.csi_migration.NotTranslatable
+        It can't be one.
+    """
+    affinity = migration.affinity(volume)
+    if affinity is None:
+        return np.ones(cluster.nodes.n_rows, dtype=np.bool_)
+    return matches_node_selector(cluster.nodes, affinity, with_fields=False)
+
+
+def is_reached(volume: PersistentVolume, cluster: Cluster, row: int, rules: BindingRules) -> bool:
+    """Tell whether a volume can be reached from a row, as the driver there has it.
+
+    Raises
+    ------
+    berth.framework.csi_migration.NotTranslatable
+        The driver there can't have it.
+    """
+    plugin, _ = rules.migration.handle(volume)
+    if plugin in rules.migration.by_row(cluster).get(row, ()):
+        return bool(reached_by_driver(volume, rules.migration, cluster)[row])
+    return row in VolumeReach(cluster.nodes, rules).of(volume)
 
 
 def _only_expression(selector: NodeSelector) -> LabelSelectorRequirement | None:
