@@ -1,0 +1,229 @@
+"""A small shop on a real cluster, and Berth's rounds on it; a stand-in binds pods, as the scheduler does."""
+
+import asyncio
+import threading
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from berth.config.settings import ModuleSettings, Settings
+from berth.live.api_errors import ApiError
+from berth.live.client import ApiClient
+from berth.live.events import Event
+from berth.live.live_cluster import LiveCluster
+from berth.live.module.watching import Patience
+from berth.live.reservations import HOLD
+from berth.module.changes import Change
+from berth.objects.decode import decode
+from berth.objects.pods import Pod
+from berth.service.assembly import empty_cluster
+from berth.service.live import LiveRounds, live_settings
+from berth.service.results import entry_of
+from berth.store.interface import Request, RoundResult
+from berth.store.sqlite import SqliteStore
+from tests.control_plane.plane import ControlPlane
+from tests.live import real
+from tests.live.real import path_of, until
+
+QUICK = Patience(appear_s=20.0, leave_s=20.0, settle_s=10.0, pause_s=0.5, retry_s=0.2)
+SETTINGS = live_settings(Settings(module=ModuleSettings(ties="name")))
+LABELS = {"app": "web"}
+
+
+def template(
+    scheduler: str = "berth", cpu: str = "100m", labels: dict[str, str] = LABELS, **spec: Any
+) -> dict[str, Any]:
+    container = {"name": "main", "image": "web:1", "resources": {"requests": {"cpu": cpu, "memory": "64Mi"}}}
+    return {
+        "metadata": {"labels": labels},
+        "spec": {
+            "schedulerName": scheduler,
+            "terminationGracePeriodSeconds": 0,
+            "containers": [container],
+            **spec,
+        },
+    }
+
+
+def workload(name: str, replicas: int, **more: Any) -> dict[str, Any]:
+    return {
+        "metadata": {"name": name},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": LABELS},
+            "template": template(**more),
+        },
+    }
+
+
+class Binder:
+    """Binds pods of Berth's in place of the live scheduler: where they were reserved, else on the node with fewest pods."""
+
+    def __init__(self, client: ApiClient, live: LiveCluster, rounds: LiveRounds) -> None:
+        self._client, self._live, self._rounds = client, live, rounds
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self.held: set[str] = set()
+        live.subscribe("Pod", self.hear)
+        rounds.reservations.release = self.held.discard
+
+    def hear(self, event: Event) -> None:
+        if event.type != "DELETED" and event.uid not in self._tasks:
+            self._tasks[event.uid] = asyncio.create_task(self._bind(event.namespace, event.name, event.uid))
+
+    async def stop(self) -> None:
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
+    async def _bind(self, namespace: str, name: str, uid: str) -> None:
+        path = path_of("Pod", namespace, name)
+        try:
+            pod = decode(await self._client.get(path), Pod)
+            if pod.metadata.uid != uid or pod.spec.scheduler_name != "berth" or pod.spec.node_name:
+                return
+            claim = self._rounds.reservations.claim(self._live.cluster.incoming(pod))
+            while claim is HOLD:
+                self.held.add(uid)
+                while uid in self.held:
+                    await asyncio.sleep(0.05)
+                claim = self._rounds.reservations.claim(self._live.cluster.incoming(pod))
+            node = claim if isinstance(claim, str) else self._emptiest()
+            await self._client.post(f"{path}/binding", real.binding(name, node))
+        except ApiError:
+            return  # it is gone
+
+    def _emptiest(self) -> str:
+        cluster = self._live.cluster
+        rows = [row for row in range(cluster.nodes.n_rows) if cluster.nodes.alive[row]]
+        return cluster.nodes.names[min(rows, key=lambda row: (cluster.requested.of(3)[row], row))]
+
+
+class Shop:
+    """The cluster, and what a test asks of it."""
+
+    def __init__(self, client: ApiClient, namespace: str, live: LiveCluster, store: SqliteStore) -> None:
+        self.client, self.namespace, self.live, self.store = client, namespace, live, store
+        self.rounds: LiveRounds
+        self.patience = QUICK
+        self.settings = SETTINGS
+        self._binder: Binder | None = None
+
+    async def start_rounds(self) -> None:
+        """Berth starts (again), with nothing in memory."""
+        self.rounds = LiveRounds(
+            self.live,
+            self.client,
+            self.store,
+            self.settings,
+            lambda: datetime.now(UTC),
+            patience=self.patience,
+        )
+        await self.rounds.prepare()
+        self._binder = Binder(self.client, self.live, self.rounds)
+
+    async def stop_rounds(self) -> None:
+        if self._binder is not None:
+            await self._binder.stop()
+
+    async def create(self, kind: str, body: dict[str, Any]) -> None:
+        await self.client.post(path_of(kind, self.namespace), body)
+
+    async def get(self, kind: str, name: str) -> dict[str, Any]:
+        found: dict[str, Any] = msgspec.json.decode(
+            await self.client.get(path_of(kind, self.namespace, name))
+        )
+        return found
+
+    async def replicas(self, kind: str = "Deployment", name: str = "web") -> int:
+        return int((await self.get(kind, name))["spec"]["replicas"])
+
+    async def pods(self) -> dict[str, dict[str, Any]]:
+        """The pods that are there and stay, by name."""
+        listed = msgspec.json.decode(await self.client.get(path_of("Pod", self.namespace)))
+        return {
+            pod["metadata"]["name"]: pod
+            for pod in listed["items"]
+            if "deletionTimestamp" not in pod["metadata"]
+        }
+
+    async def uids(self) -> set[str]:
+        return {pod["metadata"]["uid"] for pod in (await self.pods()).values()}
+
+    async def ready(self, n: int, n_not_ready: int = 0) -> None:
+        """Wait until so many pods are ready, as Berth sees it, and no others are there."""
+
+        def settled() -> bool:
+            pods = self.live.cluster.pods
+            mine = pods.active & (
+                pods.column("namespace_id") == self.live.cluster.namespaces.find(self.namespace)
+            )
+            return bool(mine.sum() == n + n_not_ready and pods.column("ready")[mine].sum() == n)
+
+        await until(settled, f"{n} pods to be ready")
+
+    def submit(self, operation: str, number: int, service: str = "web", *, force: bool = False) -> str:
+        change = Change("", operation, self.namespace, service, number, None, force)  # type: ignore[arg-type]
+        return self.store.submit([entry_of(change)], 0.0).request
+
+    async def round(
+        self, insist: Callable[[Callable[[], None]], None] = lambda action: action()
+    ) -> RoundResult:
+        """Carry out what waits, from a thread, as the round loop does."""
+        taken = self.store.unfinished_round() or self.store.begin_round(0.0)
+        assert taken is not None
+        return await asyncio.to_thread(self.rounds.carry_out, taken, insist)
+
+    async def asked(
+        self, operation: str, number: int, service: str = "web", *, force: bool = False
+    ) -> Request:
+        """Have a request carried out."""
+        name = self.submit(operation, number, service, force=force)
+        await self.round()
+        found = self.store.request(name)
+        assert found is not None
+        return found
+
+
+def reasons(request: Request) -> set[str]:
+    return {decided.reason or "" for decided in request.decisions}
+
+
+def planned_nodes(request: Request) -> Counter[str | None]:
+    return Counter(decided.node for decided in request.decisions)
+
+
+def nodes_of(pods: dict[str, dict[str, Any]]) -> Counter[str | None]:
+    return Counter(pod["spec"].get("nodeName") for pod in pods.values())
+
+
+@asynccontextmanager
+async def a_shop(plane: ControlPlane, folder: Path, n_nodes: int = 4) -> AsyncIterator[Shop]:
+    """Nodes, the service web, and rounds on it."""
+    (folder / "store").mkdir(exist_ok=True)
+    with SqliteStore(folder / "store" / f"{threading.get_ident()}-{id(plane)}.db") as store:
+        async with real.connect(plane) as client, real.a_namespace(client) as namespace:
+            for i in range(1, n_nodes + 1):
+                await client.post("/api/v1/nodes", real.node(i))
+            cluster = empty_cluster(SETTINGS)
+            async with LiveCluster(client, cluster) as live:
+                await live.wait_synced()
+                shop = Shop(client, namespace, live, store)
+                await shop.create(
+                    "Service",
+                    {"metadata": {"name": "web"}, "spec": {"selector": LABELS, "ports": [{"port": 80}]}},
+                )
+                await until(
+                    lambda: live.cluster.objects.services.get(namespace, "web") is not None, "the service"
+                )
+                await shop.start_rounds()
+                try:
+                    yield shop
+                finally:
+                    await shop.stop_rounds()
+                    for kind in ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"):
+                        await client.delete(path_of(kind, namespace))
