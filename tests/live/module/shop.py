@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from berth.config.settings import ModuleSettings, Settings
 from berth.live.api_errors import ApiError
@@ -62,7 +63,7 @@ def workload(name: str, replicas: int, **more: Any) -> dict[str, Any]:
 
 
 class Binder:
-    """Binds pods of Berth's in place of the live scheduler: where they were reserved, else on the node with fewest pods."""
+    """Binds pods of Berth's in place of the live scheduler: where they were reserved, else on the fullest node."""
 
     def __init__(self, client: ApiClient, live: LiveCluster, rounds: LiveRounds) -> None:
         self._client, self._live, self._rounds = client, live, rounds
@@ -70,10 +71,17 @@ class Binder:
         self.held: set[str] = set()
         live.subscribe("Pod", self.hear)
         rounds.reservations.release = self.held.discard
+        pods, namespaces = live.cluster.pods, live.cluster.namespaces.items
+        for pod in np.flatnonzero(pods.alive).tolist():
+            self._take(namespaces[pods.column("namespace_id")[pod]], pods.names[pod], pods.uids[pod])
 
     def hear(self, event: Event) -> None:
-        if event.type != "DELETED" and event.uid not in self._tasks:
-            self._tasks[event.uid] = asyncio.create_task(self._bind(event.namespace, event.name, event.uid))
+        if event.type != "DELETED":
+            self._take(event.namespace, event.name, event.uid)
+
+    def _take(self, namespace: str, name: str, uid: str) -> None:
+        if uid and uid not in self._tasks:
+            self._tasks[uid] = asyncio.create_task(self._bind(namespace, name, uid))
 
     async def stop(self) -> None:
         for task in self._tasks.values():
@@ -92,33 +100,37 @@ class Binder:
                 while uid in self.held:
                     await asyncio.sleep(0.05)
                 claim = self._rounds.reservations.claim(self._live.cluster.incoming(pod))
-            node = claim if isinstance(claim, str) else self._emptiest()
+            node = claim if isinstance(claim, str) else self._fullest()
             await self._client.post(f"{path}/binding", real.binding(name, node))
         except ApiError:
             return  # it is gone
 
-    def _emptiest(self) -> str:
+    def _fullest(self) -> str:
         cluster = self._live.cluster
         rows = [row for row in range(cluster.nodes.n_rows) if cluster.nodes.alive[row]]
-        return cluster.nodes.names[min(rows, key=lambda row: (cluster.requested.of(3)[row], row))]
+        return cluster.nodes.names[max(rows, key=lambda row: (cluster.requested.of(3)[row], row))]
 
 
 class Shop:
     """The cluster, and what a test asks of it."""
 
-    def __init__(self, client: ApiClient, namespace: str, live: LiveCluster, store: SqliteStore) -> None:
-        self.client, self.namespace, self.live, self.store = client, namespace, live, store
+    def __init__(self, client: ApiClient, namespace: str, store: SqliteStore) -> None:
+        self.client, self.namespace, self.store = client, namespace, store
+        self.live: LiveCluster
         self.rounds: LiveRounds
         self.patience = QUICK
         self.settings = SETTINGS
         self._binder: Binder | None = None
 
-    async def start_rounds(self) -> None:
-        """Berth starts (again), with nothing in memory."""
+    async def start(self, client: ApiClient | None = None, store: SqliteStore | None = None) -> None:
+        """Berth starts (again), with nothing in memory; the rounds may have a client and a store of their own."""
+        self.live = LiveCluster(self.client, empty_cluster(SETTINGS))
+        self.live.start()
+        await self.live.wait_synced()
         self.rounds = LiveRounds(
             self.live,
-            self.client,
-            self.store,
+            client or self.client,
+            store or self.store,
             self.settings,
             lambda: datetime.now(UTC),
             patience=self.patience,
@@ -126,9 +138,11 @@ class Shop:
         await self.rounds.prepare()
         self._binder = Binder(self.client, self.live, self.rounds)
 
-    async def stop_rounds(self) -> None:
+    async def stop(self) -> None:
+        """Berth ends at once."""
         if self._binder is not None:
             await self._binder.stop()
+            await self.live.stop()
 
     async def create(self, kind: str, body: dict[str, Any]) -> None:
         await self.client.post(path_of(kind, self.namespace), body)
@@ -178,6 +192,12 @@ class Shop:
         assert taken is not None
         return await asyncio.to_thread(self.rounds.carry_out, taken, insist)
 
+    def plan(self) -> list[dict[str, Any]]:
+        """What the last round had planned."""
+        record = self.store.round(self.store.rounds(limit=1)[0].number)
+        assert record is not None
+        return planned(record.plan)
+
     async def asked(
         self, operation: str, number: int, service: str = "web", *, force: bool = False
     ) -> Request:
@@ -189,12 +209,15 @@ class Shop:
         return found
 
 
+def planned(plan: bytes | None) -> list[dict[str, Any]]:
+    """The decisions of a round's plan."""
+    assert plan is not None
+    decisions: list[dict[str, Any]] = msgspec.json.decode(plan)["decisions"]
+    return decisions
+
+
 def reasons(request: Request) -> set[str]:
     return {decided.reason or "" for decided in request.decisions}
-
-
-def planned_nodes(request: Request) -> Counter[str | None]:
-    return Counter(decided.node for decided in request.decisions)
 
 
 def nodes_of(pods: dict[str, dict[str, Any]]) -> Counter[str | None]:
@@ -209,21 +232,13 @@ async def a_shop(plane: ControlPlane, folder: Path, n_nodes: int = 4) -> AsyncIt
         async with real.connect(plane) as client, real.a_namespace(client) as namespace:
             for i in range(1, n_nodes + 1):
                 await client.post("/api/v1/nodes", real.node(i))
-            cluster = empty_cluster(SETTINGS)
-            async with LiveCluster(client, cluster) as live:
-                await live.wait_synced()
-                shop = Shop(client, namespace, live, store)
-                await shop.create(
-                    "Service",
-                    {"metadata": {"name": "web"}, "spec": {"selector": LABELS, "ports": [{"port": 80}]}},
-                )
-                await until(
-                    lambda: live.cluster.objects.services.get(namespace, "web") is not None, "the service"
-                )
-                await shop.start_rounds()
-                try:
-                    yield shop
-                finally:
-                    await shop.stop_rounds()
-                    for kind in ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"):
-                        await client.delete(path_of(kind, namespace))
+            shop = Shop(client, namespace, store)
+            service = {"metadata": {"name": "web"}, "spec": {"selector": LABELS, "ports": [{"port": 80}]}}
+            await shop.create("Service", service)
+            await shop.start()
+            try:
+                yield shop
+            finally:
+                await shop.stop()
+                for kind in ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "Node"):
+                    await client.delete(path_of(kind, namespace))

@@ -44,7 +44,8 @@ class Executor:
         """Hold or place what comes from now on; said before anything is done, and before the scheduler decides."""
         removing = {order.controller for order in orders if order.operation == "remove"}
         for order in orders:
-            if order.kind != BARE and (order.operation == "remove" or order.controller not in removing):
+            replaced = order.operation == "remove" and order.kind not in (BARE, "StatefulSet")
+            if replaced or (order.operation == "add" and order.controller not in removing):
                 self._expect(order)
 
     def _expect(self, order: Order) -> None:
