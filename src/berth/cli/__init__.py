@@ -11,12 +11,14 @@ from berth.cli.config import config
 from berth.cli.diff import diff
 from berth.cli.errors import BerthGroup
 from berth.cli.plan import OrderedCommand, plan
+from berth.cli.run import run
 from berth.cli.serve import serve
 from berth.cli.snapshot import snapshot
 
 app = typer.Typer(name="berth", cls=BerthGroup, no_args_is_help=True, rich_markup_mode="markdown")
 
 app.command()(serve)
+app.command()(run)
 app.command()(answer)
 app.command(cls=OrderedCommand)(plan)
 app.command()(diff)

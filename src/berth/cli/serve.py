@@ -90,7 +90,7 @@ def run(settings: "Settings", *, reset: bool, clock: Callable[[], datetime]) -> 
     from berth.service.server import address_of, bind, make_server
     from berth.service.warming import warm_up
 
-    _set_up_logging(settings.log.level)
+    set_up_logging(settings.log.level)
     origin = recorded(settings) if settings.snapshot.paths else demo(settings)
     bound = bind(settings.server)
     with bound:
@@ -125,7 +125,8 @@ def _open_store(settings: "Settings") -> "Store":
     return SqliteStore(path, keep_rounds=settings.store.keep_rounds)
 
 
-def _set_up_logging(level: str) -> None:
+def set_up_logging(level: str) -> None:
+    """Write messages of a level and above to standard error."""
     logging.basicConfig(
         level=level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)-7s %(message)s", force=True
     )

@@ -353,6 +353,26 @@ class Cluster:
             node_name_id=self.pods.node_names.id(node_name) if node_name else NONE,
         )
 
+    def incoming_of(self, values: PodValues) -> Incoming:
+        """Return what `incoming` would of a pod that is known as a row."""
+        info = self.specs[values.spec_id]
+        owners, node_name_id = self.owner_sets.items[values.owner_id], values.node_name_id
+        return Incoming(
+            name=values.name,
+            namespace=self.namespaces.items[values.namespace_id],
+            labels=self.label_sets.get(values.labels_id),
+            info=info,
+            controller=next((owner for owner in owners if owner.controller), None),
+            namespace_id=values.namespace_id,
+            labels_id=values.labels_id,
+            spec_id=values.spec_id,
+            owners_id=values.owner_id,
+            uid=values.uid,
+            own_id=self._own_ids.id((values.name, values.uid)) if info.has_ephemeral else NONE,
+            node_name=self.pods.node_names.items[node_name_id] if node_name_id != NONE else "",
+            node_name_id=node_name_id,
+        )
+
     def values_of(self, record: PodRecord) -> PodValues:
         """Turn a pod's record into a row, interning what it shares with others. Nothing is added.
 

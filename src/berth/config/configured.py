@@ -17,11 +17,15 @@ class Configured:
     ----------
     notes
         What a person should know: what was accepted and has no effect here, and what does not do what it seems to.
+    initial_backoff_s, longest_backoff_s : int
+        How long a pod that has failed waits at first, and at most. [s]
     """
 
     profiles: Mapping[str, Profile]
     notes: tuple[str, ...] = ()
     extenders: tuple[Extender, ...] = ()
+    initial_backoff_s: int = 1
+    longest_backoff_s: int = 10
 
     def of(self, scheduler_name: str) -> Profile | None:
         """Return the profile for a pod's scheduler name; of a single one any name's, None if there is none."""

@@ -100,18 +100,19 @@ class _Reader:
             fields["kind"].wrong(f"kind: {KIND}")
         if fields["apiVersion"].text() != API_VERSION:
             fields["apiVersion"].wrong(f"apiVersion: {API_VERSION}")
-        self._read_others(fields)
+        initial, longest = self._read_others(fields)
         profiles = self._profiles(fields["profiles"])
         extenders = read_extenders(fields["extenders"])
         self.notes += extender_notes(extenders)
-        return Configured(profiles, tuple(self.notes), extenders)
+        return Configured(profiles, tuple(self.notes), extenders, initial, longest)
 
-    def _read_others(self, fields: Mapping[str, At]) -> None:
-        """Check what has no effect on decisions."""
+    def _read_others(self, fields: Mapping[str, At]) -> tuple[int, int]:
+        """Check what has no effect on decisions; return the first and the longest wait of pods that have failed."""
         fields["parallelism"].integer(16, 1, _INT32, "a whole number above 0")
         initial = fields["podInitialBackoffSeconds"].integer(1, 1, _INT64, "a number of seconds above 0")
         at_most = fields["podMaxBackoffSeconds"]
-        if at_most.integer(10, 0, _INT64, "a number of seconds") < initial:
+        longest = at_most.integer(10, 0, _INT64, "a number of seconds")
+        if longest < initial:
             at_most.wrong(f"at least podInitialBackoffSeconds, which is {initial}")
         leader = fields["leaderElection"].fields(_LEADER_FIELDS, "field of leaderElection")
         elects = leader["leaderElect"].boolean() or not leader["leaderElect"].given
@@ -125,6 +126,7 @@ class _Reader:
         idle = [name for name in _WITHOUT_EFFECT if fields[name].given]
         if idle:
             self.notes.append(f"accepted, without effect on decisions: {', '.join(idle)}")
+        return initial, longest
 
     def _percentage(self, at: At) -> None:
         if at.given:

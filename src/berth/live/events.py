@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from berth.cluster.pods import PodValues
 from berth.objects.base import KubernetesStruct
 from berth.objects.pod_records import PodRecord
 
@@ -21,6 +22,8 @@ class Event:
         it can't be read.
     old : struct, optional
         As the cluster had it; not for nodes and pods, of which it has columns.
+    values, before : PodValues, optional
+        A pod's row as it is now, and as it was; None where it is not in the cluster.
     changed : bool
         Whether the cluster has changed by it.
     """
@@ -33,6 +36,8 @@ class Event:
     item: PodRecord | KubernetesStruct | None = None
     old: KubernetesStruct | None = None
     changed: bool = False
+    values: PodValues | None = None
+    before: PodValues | None = None
 
 
 Handler = Callable[[Event], None]

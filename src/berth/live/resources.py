@@ -72,10 +72,11 @@ class _Head(_Struct):
 
 class _LivePodMeta(MetadataSlice):
     resource_version: str = ""
+    generation: int = 0
 
 
 class LivePod(PodRecord):
-    """A pod's record with its resource version."""
+    """A pod's record with its resource version and its generation."""
 
     metadata: _LivePodMeta
 

@@ -41,6 +41,14 @@ class ClusterState:
         """Note that the pod of this uid is about to be bound where ``assumed`` stands; say so before it is posted."""
         self._assumed[uid] = assumed
 
+    def is_expected(self, uid: str) -> bool:
+        """Tell whether a pod is decided and not yet seen bound."""
+        return uid in self._assumed
+
+    def assumed_of(self, uid: str) -> int | None:
+        """Return the id under which a pod that is decided counts on its node."""
+        return self._assumed.get(uid)
+
     def give_up(self, uid: str) -> bool:
         """Forget what was assumed of a pod, for its binding has failed; False if it is settled already."""
         assumed = self._assumed.pop(uid, None)
@@ -95,6 +103,7 @@ class ClusterState:
             self.give_up(event.uid)
             if pod == NONE or cluster.pods.uids[pod] != event.uid:
                 return False
+            event.before = cluster.pods.get(pod)
             cluster.remove_pod(pod)
             return True
         if not isinstance(event.item, PodRecord):
@@ -104,7 +113,9 @@ class ClusterState:
         record.spec.node_name = node_name  # which was taken out: others read it, too
         if node_name or values.is_finished:
             self.give_up(event.uid)
+        event.values = values
         if pod == NONE:
             cluster.add_pod(values)
             return True
+        event.before = cluster.pods.get(pod)
         return cluster.update_pod(pod, values)

@@ -1,6 +1,8 @@
 """The application on a socket: uvicorn, with limits, ending gracefully."""
 
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import uvicorn
 from fastapi import FastAPI
@@ -14,8 +16,13 @@ _CONNECTIONS = 1000
 _GRACE_SECONDS = 10
 
 
-def bind(settings: ServerSettings) -> socket.socket:
+def bind(settings: ServerSettings, option: str = "--port") -> socket.socket:
     """Take the address to listen on, before anything else is done.
+
+    Parameters
+    ----------
+    option : str
+        The one of the command line that says where.
 
     Raises
     ------
@@ -35,7 +42,7 @@ def bind(settings: ServerSettings) -> socket.socket:
     except OSError as error:
         found.close()
         raise BerthError(
-            f"can't listen on {host}:{port}: {error.strerror}; choose another with --port, 0 takes a free one"
+            f"can't listen on {host}:{port}: {error.strerror}; choose another with {option}, 0 takes a free one"
         ) from error
     return found
 
@@ -47,7 +54,16 @@ def address_of(bound: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def make_server(app: FastAPI) -> uvicorn.Server:
+class GuestServer(uvicorn.Server):
+    """A server that leaves signals to its host: ``serve(sockets=[...])`` runs beside other tasks."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Capture none."""
+        yield
+
+
+def make_server(app: FastAPI, kind: type[uvicorn.Server] = uvicorn.Server) -> uvicorn.Server:
     """Make the server; ``run(sockets=[...])`` serves until it is told to end."""
     config = uvicorn.Config(
         app,
@@ -60,4 +76,4 @@ def make_server(app: FastAPI) -> uvicorn.Server:
         limit_concurrency=_CONNECTIONS,
         server_header=False,
     )
-    return uvicorn.Server(config)
+    return kind(config)

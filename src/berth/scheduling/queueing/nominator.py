@@ -33,6 +33,10 @@ class Nominator:
     def __len__(self) -> int:
         return len(self._by_uid)
 
+    def __iter__(self) -> Iterator[Nominated]:
+        """Iterate over all, in the order in which they were nominated."""
+        return iter(self._by_uid.values())
+
     def node_of(self, uid: str) -> str:
         """Return the node for which a pod is nominated, empty if for none."""
         nominated = self._by_uid.get(uid)

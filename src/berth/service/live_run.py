@@ -1,0 +1,138 @@
+"""``berth run``: a live scheduler with its health and metrics, from start to graceful end."""
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+from berth.cluster.accounting import Accounting
+from berth.cluster.cluster import Cluster
+from berth.config.configured import Configured
+from berth.live.client import ApiClient, Limits
+from berth.live.credentials import Credentials
+from berth.live.live_cluster import LiveCluster
+from berth.live.preparing import UnboundClaims
+from berth.live.rights import RightsMissingError, in_words, missing_rights, scheduler_rights
+from berth.live.scheduler import LiveScheduler
+from berth.scheduling.queueing import Backoff
+from berth.scheduling.ties import TieBreaker
+from berth.service.probes import make_probes
+from berth.service.server import GuestServer, make_server
+from berth.service.warming import warm_up_profile
+
+log = logging.getLogger(__name__)
+
+CONNECTIONS = 128
+
+
+@dataclass(frozen=True, slots=True)
+class LiveSetup:
+    """What a live scheduler runs with.
+
+    Attributes
+    ----------
+    bound : socket
+        Where health and metrics are served.
+    say : callable
+        Shows a line to whoever has started it.
+    grace_s : float
+        How long what is under way may take to end. [s]
+    """
+
+    credentials: Credentials
+    configured: Configured
+    accounting: Accounting
+    ties: TieBreaker
+    bound: socket.socket
+    say: Callable[[str], None]
+    grace_s: float = 20.0
+    sync_s: float = 300.0
+
+
+async def run_live(setup: LiveSetup) -> None:
+    """Schedule until a signal comes, end what is under way, and return. A second signal ends the process at once.
+
+    Raises
+    ------
+    BerthError
+        The API server can't be reached, or does not allow what is needed.
+    """
+    stopping = _on_signals()
+    async with ApiClient(setup.credentials, Limits(connections=CONNECTIONS)) as client:
+        missing = await missing_rights(client, scheduler_rights())
+        if missing:
+            raise RightsMissingError(in_words(missing))
+        live = LiveCluster(client, Cluster(setup.accounting))
+        scheduler = _scheduler(client, live, setup)
+        server = make_server(make_probes(lambda: _troubles(live), scheduler.metrics.text), GuestServer)
+        serving = asyncio.create_task(server.serve(sockets=[setup.bound]))
+        try:
+            async with live:
+                try:
+                    await _first_of(stopping.wait(), _schedule(live, scheduler, setup))
+                finally:
+                    if not await scheduler.finish(setup.grace_s):
+                        log.warning("not all that was under way has ended within %g s", setup.grace_s)
+        finally:
+            server.should_exit = True
+            await serving
+
+
+def _scheduler(client: ApiClient, live: LiveCluster, setup: LiveSetup) -> LiveScheduler:
+    configured = setup.configured
+    warm_up_profile(next(iter(configured.profiles.values())))
+    return LiveScheduler(
+        client,
+        live,
+        configured.profiles,
+        preparations=(UnboundClaims(live.cluster),),
+        backoff=Backoff(configured.initial_backoff_s, configured.longest_backoff_s),
+        ties=setup.ties,
+    )
+
+
+async def _schedule(live: LiveCluster, scheduler: LiveScheduler, setup: LiveSetup) -> None:
+    await live.wait_synced(setup.sync_s)
+    cluster, waiting = live.cluster, sum(scheduler.queue.pending.values())
+    setup.say(f"{len(cluster.nodes)} nodes and {len(cluster.pods)} pods, of which {waiting} wait for us")
+    await _first_of(live.wait(), scheduler.run())
+
+
+async def _first_of(*ways: Coroutine[Any, Any, Any]) -> None:
+    """Wait until one of several things ends; the others are cancelled. Raises what it raised."""
+    tasks = [asyncio.create_task(way) for way in ways]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    for task in done:
+        task.result()
+
+
+def _troubles(live: LiveCluster) -> list[str]:
+    if not live.synced:
+        return ["the cluster is being listed"]
+    reflectors = live.reflectors.items()
+    return [f"{kind} can't be followed: {each.trouble}" for kind, each in reflectors if each.trouble]
+
+
+def _on_signals() -> asyncio.Event:
+    """Return what is set by the first signal."""
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def take(sign: signal.Signals) -> None:
+        if stopping.is_set():
+            os._exit(128 + sign)
+        log.info("%s: ending", sign.name)
+        stopping.set()
+
+    for sign in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(sign, take, sign)
+    return stopping
