@@ -1,4 +1,4 @@
-"""A small shop on a real cluster, and Berth's rounds on it; a stand-in binds pods, as the scheduler does."""
+"""A small shop on a real cluster, and Berth's rounds on it, beside its scheduler."""
 
 import asyncio
 import threading
@@ -10,18 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from berth.config.settings import ModuleSettings, Settings
-from berth.live.api_errors import ApiError
 from berth.live.client import ApiClient
-from berth.live.events import Event
 from berth.live.live_cluster import LiveCluster
 from berth.live.module.watching import Patience
-from berth.live.reservations import HOLD
+from berth.live.scheduler import LiveScheduler
 from berth.module.changes import Change
-from berth.objects.decode import decode
-from berth.objects.pods import Pod
+from berth.releases.modern import RELEASE_1_36
+from berth.releases.profiles import provider_profile
+from berth.releases.release import Options
 from berth.service.assembly import empty_cluster
 from berth.service.live import LiveRounds, live_settings
 from berth.service.results import entry_of
@@ -62,55 +60,6 @@ def workload(name: str, replicas: int, **more: Any) -> dict[str, Any]:
     }
 
 
-class Binder:
-    """Binds pods of Berth's in place of the live scheduler: where they were reserved, else on the fullest node."""
-
-    def __init__(self, client: ApiClient, live: LiveCluster, rounds: LiveRounds) -> None:
-        self._client, self._live, self._rounds = client, live, rounds
-        self._tasks: dict[str, asyncio.Task[None]] = {}
-        self.held: set[str] = set()
-        live.subscribe("Pod", self.hear)
-        rounds.reservations.release = self.held.discard
-        pods, namespaces = live.cluster.pods, live.cluster.namespaces.items
-        for pod in np.flatnonzero(pods.alive).tolist():
-            self._take(namespaces[pods.column("namespace_id")[pod]], pods.names[pod], pods.uids[pod])
-
-    def hear(self, event: Event) -> None:
-        if event.type != "DELETED":
-            self._take(event.namespace, event.name, event.uid)
-
-    def _take(self, namespace: str, name: str, uid: str) -> None:
-        if uid and uid not in self._tasks:
-            self._tasks[uid] = asyncio.create_task(self._bind(namespace, name, uid))
-
-    async def stop(self) -> None:
-        for task in self._tasks.values():
-            task.cancel()
-        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
-
-    async def _bind(self, namespace: str, name: str, uid: str) -> None:
-        path = path_of("Pod", namespace, name)
-        try:
-            pod = decode(await self._client.get(path), Pod)
-            if pod.metadata.uid != uid or pod.spec.scheduler_name != "berth" or pod.spec.node_name:
-                return
-            claim = self._rounds.reservations.claim(self._live.cluster.incoming(pod))
-            while claim is HOLD:
-                self.held.add(uid)
-                while uid in self.held:
-                    await asyncio.sleep(0.05)
-                claim = self._rounds.reservations.claim(self._live.cluster.incoming(pod))
-            node = claim if isinstance(claim, str) else self._fullest()
-            await self._client.post(f"{path}/binding", real.binding(name, node))
-        except ApiError:
-            return  # it is gone
-
-    def _fullest(self) -> str:
-        cluster = self._live.cluster
-        rows = [row for row in range(cluster.nodes.n_rows) if cluster.nodes.alive[row]]
-        return cluster.nodes.names[max(rows, key=lambda row: (cluster.requested.of(3)[row], row))]
-
-
 class Shop:
     """The cluster, and what a test asks of it."""
 
@@ -120,13 +69,12 @@ class Shop:
         self.rounds: LiveRounds
         self.patience = QUICK
         self.settings = SETTINGS
-        self._binder: Binder | None = None
+        self.scheduler: LiveScheduler
+        self._scheduling: asyncio.Task[None] | None = None
 
     async def start(self, client: ApiClient | None = None, store: SqliteStore | None = None) -> None:
         """Berth starts (again), with nothing in memory; the rounds may have a client and a store of their own."""
         self.live = LiveCluster(self.client, empty_cluster(SETTINGS))
-        self.live.start()
-        await self.live.wait_synced()
         self.rounds = LiveRounds(
             self.live,
             client or self.client,
@@ -135,13 +83,22 @@ class Shop:
             lambda: datetime.now(UTC),
             patience=self.patience,
         )
+        profiles = {"berth": provider_profile(RELEASE_1_36, Options())}
+        self.scheduler = LiveScheduler(
+            self.client, self.live, profiles, reservations=self.rounds.reservations
+        )
+        self.live.start()
+        await self.live.wait_synced()
+        self.rounds.reservations.release = self.scheduler.release
         await self.rounds.prepare()
-        self._binder = Binder(self.client, self.live, self.rounds)
+        self._scheduling = asyncio.create_task(self.scheduler.run())
 
     async def stop(self) -> None:
         """Berth ends at once."""
-        if self._binder is not None:
-            await self._binder.stop()
+        if self._scheduling is not None:
+            self._scheduling.cancel()
+            await asyncio.gather(self._scheduling, return_exceptions=True)
+            await self.scheduler.finish(0.0)
             await self.live.stop()
 
     async def create(self, kind: str, body: dict[str, Any]) -> None:

@@ -111,7 +111,7 @@ async def frail_sibling(shop: Shop) -> None:
     await shop.ready(N_PODS - 1, n_not_ready=1)
 
 
-@pytest.mark.parametrize("points", [range(0, 10), range(10, 40)])
+@pytest.mark.parametrize("points", [range(7), range(7, 14), range(14, 40)])
 @pytest.mark.parametrize("way", ["add", "by cost", "by deletion"])
 def test_killed_anywhere(plane: ControlPlane, tmp_path: Path, way: str, points: range) -> None:
     async def scenario(shop: Shop) -> None:

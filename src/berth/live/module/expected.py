@@ -3,7 +3,7 @@
 A node is kept free by a pod that is assumed there, of the planned pod's shape, until the pod itself comes.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from berth.cluster.arrays import NONE
@@ -155,11 +155,11 @@ class ExpectedPods:
     Attributes
     ----------
     release : callable
-        Tells the scheduler, by uid, that a pod that was held is to be decided after all.
+        Tells the scheduler, by uid, that pods that were held are to be decided after all.
     """
 
     def __init__(self, cluster: Cluster, fits: Fits) -> None:
-        self.release: Callable[[str], None] = lambda uid: None
+        self.release: Callable[[Iterable[str]], None] = lambda uids: None
         self._cluster = cluster
         self._fits = fits
         self._by_controller: dict[str, Expected] = {}
@@ -182,8 +182,8 @@ class ExpectedPods:
         if expected is None:
             return
         expected.give_back()
-        for uid in expected.held:
-            self.release(uid)
+        if expected.held:
+            self.release(expected.held)
 
     def end_all(self) -> None:
         """Expect nothing any more."""
