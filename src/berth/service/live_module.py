@@ -21,7 +21,7 @@ class LiveModule:
     """Rounds on a cluster that is followed, and the HTTP application that takes requests for them.
 
     Made before the scheduler, which gets its `reservations`; started once the cluster is synced, before the scheduler
-    runs; ended before the scheduler is. The application begins with rounds when it is served, and ends with it.
+    runs; ended once the scheduler decides no more. The application begins with rounds when it is served, and ends with it.
 
     Parameters
     ----------

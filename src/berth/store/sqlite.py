@@ -94,8 +94,9 @@ class SqliteStore:
         self.close()
 
     def close(self) -> None:
-        self._database.close()
-        self._lock.release()
+        if not self._database.is_closed:
+            self._database.close()
+            self._lock.release()
 
     # The queue
 
