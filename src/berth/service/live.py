@@ -18,6 +18,7 @@ import msgspec
 from berth.cluster.cluster import Cluster, Incoming
 from berth.config.settings import Settings
 from berth.errors import InputError
+from berth.live.api_errors import ApiError, ConnectionLostError, CredentialsError
 from berth.live.client import ApiClient
 from berth.live.live_cluster import LiveCluster
 from berth.live.module.executor import Executor
@@ -172,7 +173,7 @@ class LiveRounds:
 
     async def _decide(self, taken: OpenRound) -> Work:
         changes = changes_of(taken)
-        refused = await refusals(changes, self._executor.tools)
+        refused = await self._executor.refusals(changes)
         planner, cluster = self._ready(), self._live.cluster
         # From here on nothing waits: the cluster stands still, and is as it was when this is through.
         planner.set_forecast(self._feed.delta(cluster, self._clock()))
@@ -363,6 +364,8 @@ class LiveRounds:
         except TimeoutError:
             future.cancel()
             raise NotReadyError(f"{self.description} does not answer") from None
+        except (ApiError, ConnectionLostError, CredentialsError) as error:
+            raise NotReadyError(f"{self.description} can't be asked: {error}") from error
 
     def _call(self, work: Coroutine[Any, Any, T]) -> T:
         """Do a part of a round; `interrupt` breaks it off."""

@@ -184,3 +184,27 @@ def test_refusals(plane: ControlPlane, tmp_path: Path) -> None:
         )
 
     run(plane, tmp_path, scenario)
+
+
+def test_pods_come_to_the_room_that_others_leave(plane: ControlPlane, tmp_path: Path) -> None:
+    async def scenario(shop: Shop) -> None:
+        await shop.create("Deployment", workload("web", 4, cpu="15"))
+        await shop.ready(4)
+        other = workload("other", 0, cpu="15", labels={"app": "other"})
+        other["spec"]["selector"] = {"matchLabels": {"app": "other"}}
+        await shop.create("StatefulSet", other | {"spec": other["spec"] | {"serviceName": "other"}})
+        service = {"spec": {"selector": {"app": "other"}, "ports": [{"port": 80}]}}
+        await shop.create("Service", service | {"metadata": {"name": "other"}})
+        objects = shop.live.cluster.objects
+        await until(lambda: objects.services.get(shop.namespace, "other") is not None, "the service")
+        await until(lambda: objects.stateful_sets.get(shop.namespace, "other") is not None, "the StatefulSet")
+        added, removed = shop.submit("add", 2, "other"), shop.submit("remove", 2)
+        await shop.round()
+        decided = {name: shop.store.request(name).decisions for name in (added, removed)}  # type: ignore[union-attr]
+        assert [d.reason for made in decided.values() for d in made] == [None] * 4
+        assert {d.node for d in decided[added]} == {d.node for d in decided[removed]}
+        assert [d["node"] for d in shop.plan()[2:]] == [d.node for d in decided[added]]
+        await shop.ready(4)
+        assert max(nodes_of(await shop.pods()).values()) == 1
+
+    run(plane, tmp_path, scenario)

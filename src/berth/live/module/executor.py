@@ -16,9 +16,11 @@ from berth.live.module.additions import add
 from berth.live.module.expected import Expected
 from berth.live.module.orders import BARE, Order, Outcome, Progress
 from berth.live.module.pods import find_pod
+from berth.live.module.preflight import refusals
 from berth.live.module.removals import remove, restore_costs
 from berth.live.module.scales import MovedError, RefusedError
 from berth.live.module.tools import Tools, all_failed
+from berth.module.changes import Change
 from berth.module.services import find_workload
 from berth.module.templates import pattern_of_workload
 
@@ -39,6 +41,17 @@ class Executor:
 
     tools: Tools
     trouble: str = field(default="", init=False)
+
+    async def refusals(self, changes: Sequence[Change]) -> dict[int, str]:
+        """Return why changes can't be carried out, by their places; waits for the API server where that is away."""
+        while True:
+            try:
+                found = await refusals(changes, self.tools)
+            except (ApiError, ConnectionLostError, CredentialsError) as error:
+                await self._pause(error)
+            else:
+                self.trouble = ""
+                return found
 
     def expect(self, orders: Sequence[Order]) -> None:
         """Hold or place what comes from now on; said before anything is done, and before the scheduler decides."""

@@ -21,6 +21,7 @@ from berth.module.services import (
     resolve_workload,
 )
 from berth.module.templates import current_replica_set
+from berth.objects.base import OwnerReference
 from berth.objects.workloads import Deployment
 
 _POLL_S = 0.2
@@ -85,13 +86,19 @@ def _workloads(change: Change, cluster: Cluster) -> list[WorkloadName]:
             )
         if isinstance(resolved, Deployment) and current_replica_set(cluster, resolved) is None:
             raise RefusedError(f"{name_of(resolved)} has no ReplicaSet yet")
-        return [name_of(resolved)]
+        return [_scaled(change.namespace, name_of(resolved), cluster)]
     if change.workload is not None:
-        return [change.workload]
+        return [_scaled(change.namespace, change.workload, cluster)]
     owners = (
         controlled_by(cluster, change.namespace, owner) for owner in controllers(cluster, its_members.own)
     )
     return sorted({name_of(owner) for owner in owners if owner is not None}, key=str)
+
+
+def _scaled(namespace: str, workload: WorkloadName, cluster: Cluster) -> WorkloadName:
+    """Return whose replicas change: of a Deployment's ReplicaSet the Deployment's."""
+    above = controlled_by(cluster, namespace, OwnerReference(kind=workload.kind, name=workload.name))
+    return workload if above is None else name_of(above)
 
 
 async def _check(change: Change, workload: WorkloadName, tools: Tools) -> None:
