@@ -1,4 +1,4 @@
-"""A round is killed before and after each of its steps; the next start carries it out, nothing lost and nothing twice."""
+"""A round is killed, or loses its API server, before and after each of its steps: nothing is lost, nothing is done twice."""
 
 import asyncio
 import contextlib
@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from berth.live.api_errors import ConnectionLostError
 from berth.live.client import JSON, ApiClient, Repeat
 from berth.live.credentials import Credentials
 from berth.store.interface import RoundResult
@@ -40,6 +41,15 @@ class Fuse:
         self.left -= 1
         if self.left < 0:
             raise Killed
+
+
+class Loss(Fuse):
+    """Loses one answer, the n-th."""
+
+    def point(self) -> None:
+        self.left -= 1
+        if self.left == -1:
+            raise ConnectionLostError("lost", was_sent=True)
 
 
 class FusedClient(ApiClient):
@@ -98,6 +108,33 @@ async def killed_at(shop: Shop, point: int, plane: ControlPlane) -> bool:
     return fuse.is_blown
 
 
+@pytest.mark.parametrize("way", ["add", "by deletion"])
+def test_answers_that_are_lost(plane: ControlPlane, tmp_path: Path, way: str) -> None:
+    async def scenario(shop: Shop) -> None:
+        shop.patience = dataclasses.replace(QUICK, pause_s=0.2)
+        await shop.create("ReplicaSet", workload("web", N_PODS))
+        await shop.ready(N_PODS)
+        await shop.stop()
+        async with FusedClient(Credentials(plane.kubeconfig)) as client:
+            client.fuse = Loss(1000)
+            await shop.start(client)
+            for point in range(20):
+                if way == "by deletion":
+                    await frail_sibling(shop)
+                client.fuse = Loss(point)
+                before = await shop.pods()
+                request = shop.submit("add" if way == "add" else "remove", 2)
+                await shop.round()
+                await came_out(shop, way, request, before, point)
+                if not client.fuse.is_blown:
+                    assert point >= 2
+                    return
+                await as_before(shop)
+        raise AssertionError("there is no end of it")
+
+    run(plane, tmp_path, scenario)
+
+
 async def frail_sibling(shop: Shop) -> None:
     """A pod that the service does not select, and that is not ready: a ReplicaSet would take it first."""
     pods = sorted(await shop.pods())
@@ -124,16 +161,7 @@ def test_killed_anywhere(plane: ControlPlane, tmp_path: Path, way: str, points: 
             if not await check(shop, way, point, plane):
                 assert point > 10
                 return
-            await shop.client.patch(path_of("ReplicaSet", shop.namespace, "web"), {"spec": {"replicas": 0}})
-            await shop.ready(0)
-            await shop.client.patch(
-                path_of("ReplicaSet", shop.namespace, "web"), {"spec": {"replicas": N_PODS}}
-            )
-            await shop.ready(N_PODS)
-            await shop.client.patch(
-                path_of("Service", shop.namespace, "web"), {"spec": {"selector": {"sound": None}}}
-            )
-            await asyncio.sleep(0.2)
+            await as_before(shop)
 
     run(plane, tmp_path, scenario)
 
@@ -143,6 +171,24 @@ async def check(shop: Shop, way: str, point: int, plane: ControlPlane) -> bool:
     before = await shop.pods()
     request = shop.submit("add" if way == "add" else "remove", 2)
     killed = await killed_at(shop, point, plane)
+    await came_out(shop, way, request, before, point)
+    return killed
+
+
+async def as_before(shop: Shop) -> None:
+    """As many pods as at first, all of them new, and the service selects them again."""
+    path = path_of("ReplicaSet", shop.namespace, "web")
+    for n in (0, N_PODS):
+        await shop.client.patch(path, {"spec": {"replicas": n}})
+        await shop.ready(n)
+    await shop.client.patch(
+        path_of("Service", shop.namespace, "web"), {"spec": {"selector": {"sound": None}}}
+    )
+    await asyncio.sleep(0.2)
+
+
+async def came_out(shop: Shop, way: str, request: str, before: Mapping[str, object], point: int) -> None:
+    """What was asked for is done, once."""
     found = shop.store.request(request)
     assert found is not None
     assert [d.reason for d in found.decisions] == [None, None], point
@@ -157,4 +203,3 @@ async def check(shop: Shop, way: str, point: int, plane: ControlPlane) -> bool:
         assert set(after) == set(before) - {d.pod for d in found.decisions}
     assert await shop.replicas("ReplicaSet") == wanted
     assert int(shop.live.cluster.requested.of(3).sum()) == wanted
-    return killed
