@@ -18,7 +18,7 @@ Fits = Callable[[Incoming, int], bool]
 """Tells whether a pod may go to a row of the cluster, as it is now."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Place:
     """A pod that is to come.
 
@@ -60,6 +60,11 @@ class Expected:
     places: list[Place]
     holds: bool = False
     held: set[str] = field(default_factory=set)
+    _come: dict[str, Place] = field(default_factory=dict, init=False)
+    _free: list[Place] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._free = self.places[::-1]  # the next is at the end
 
     @classmethod
     def of(cls, order: Order, cluster: Cluster) -> "Expected":
@@ -109,9 +114,10 @@ class Expected:
     def lose(self, uid: str) -> None:
         """Take note that a pod is gone: another may come in its place."""
         self.held.discard(uid)
-        for place in self.places:
-            if place.uid == uid:
-                place.uid = ""
+        place = self._come.pop(uid, None)
+        if place is not None:
+            place.uid = ""
+            self._free.append(place)
 
     def bound(self, place: Place) -> tuple[str, str] | None:
         """Return the name and the node of the pod that has come and is bound, else None."""
@@ -121,29 +127,31 @@ class Expected:
         node = None if pod == NONE else node_of(self.cluster, pod)
         return None if node is None else (place.pod_name, node)
 
-    @property
-    def n_come(self) -> int:
-        """How many have come, bound or not."""
-        return sum(bool(place.uid) for place in self.places)
-
     def give_back(self) -> None:
         """Keep nothing free any more."""
         for place in self.places:
-            self._free(place)
+            self._give_back(place)
 
     def _place_of(self, uid: str, name: str, node: str | None) -> Place | None:
         """Return the place of a pod: its own, else a free one, of its name or on its node before any other."""
-        own = next((place for place in self.places if place.uid == uid), None)
-        if own is not None:
+        own = self._come.get(uid)
+        if own is not None or not self._free:
             return own
-        free = [place for place in self.places if not place.uid]
-        return min(free, key=lambda place: (place.pod_name != name, place.node != node), default=None)
+        if node is None and not self._free[-1].pod_name:
+            return self._free[-1]
+        return min(reversed(self._free), key=lambda place: (place.pod_name != name, place.node != node))
 
     def _fill(self, place: Place, uid: str, name: str) -> None:
+        if not place.uid:
+            if self._free[-1] is place:
+                self._free.pop()
+            else:
+                self._free.remove(place)
+            self._come[uid] = place
         place.uid, place.pod_name = uid, name
-        self._free(place)
+        self._give_back(place)
 
-    def _free(self, place: Place) -> None:
+    def _give_back(self, place: Place) -> None:
         if place.kept != NONE:
             self.cluster.forget(place.kept)
             place.kept = NONE

@@ -18,6 +18,7 @@ from berth.live.module.pods import (
 )
 from berth.live.module.scales import MovedError, RefusedError, Seen, path_of
 from berth.live.module.tools import Tools
+from berth.live.module.watching import each
 from berth.module.templates import ordinal
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
@@ -104,11 +105,11 @@ def _check_highest(order: Order, tools: Tools) -> None:
 async def _make_first(order: Order, progress: Progress, tools: Tools, seen: Seen) -> None:
     """See to it that a ReplicaSet takes the chosen pods before all others, or what comes in their place."""
     cluster = tools.cluster
-    mine = {pod.uid: pod for pod in order.pods}
+    mine, before = {pod.uid: pod for pod in order.pods}, set(order.before)
     pods = active_pods(cluster, order.namespace, order.controller)
     chosen = [pod for pod in pods if cluster.pods.uids[pod] in mine]
     # Those that have come in the place of chosen ones are no others: they are to go.
-    others = [pod for pod in pods if (uid := cluster.pods.uids[pod]) not in mine and uid in set(order.before)]
+    others = [pod for pod in pods if (uid := cluster.pods.uids[pod]) not in mine and uid in before]
     late = not_first(cluster, chosen, others)
     if late and not progress.deleting and tools.foreign(seen.spec.template.spec.scheduler_name):
         first = min(others, key=lambda pod: cluster.pods.names[pod])
@@ -128,7 +129,7 @@ async def _make_first(order: Order, progress: Progress, tools: Tools, seen: Seen
         progress.costs |= costs
         await tools.journal.note(order, progress)
     deleted = [mine[uid] for uid in progress.deleting]
-    await asyncio.gather(*(_delete(order, pod, tools) for pod in deleted))
+    await each(_delete(order, pod, tools) for pod in deleted)
     await _lower_costs(order, [pod for pod in order.pods if pod.uid in progress.costs], tools)
     if deleted:
         # Their replacements tell that the controller knows of it, and are what it takes next.
@@ -158,7 +159,7 @@ async def _delete(order: Order, pod: ChosenPod, tools: Tools) -> None:
 
 
 async def _lower_costs(order: Order, pods: list[ChosenPod], tools: Tools) -> None:
-    await asyncio.gather(*(_set_cost(order, pod, LOWEST_COST, tools) for pod in pods))
+    await each(_set_cost(order, pod, LOWEST_COST, tools) for pod in pods)
     costs = tools.cluster.pods.column
 
     def is_seen(pod: ChosenPod) -> bool:

@@ -2,8 +2,30 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
+from typing import Any
+
+_REST = 10.0
+"""So many times as long as a look has taken nobody looks again."""
+_AT_ONCE = 32
+
+
+async def each(jobs: Iterable[Coroutine[Any, Any, object]]) -> None:
+    """Do many things, a few dozen at a time; the first failure ends them all, and is raised."""
+    waiting = iter(jobs)
+
+    async def worker() -> None:
+        for job in waiting:
+            await job
+
+    workers = [asyncio.create_task(worker()) for _ in range(_AT_ONCE)]
+    try:
+        await asyncio.gather(*workers)
+    finally:
+        for task in workers:
+            task.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +74,16 @@ class Watching:
     async def until_all(self, count: Callable[[], int], n: int, timeout_s: float) -> bool:
         """Wait until a count has come to ``n``; tell whether it has. Whenever it grows, the time starts anew."""
         best, deadline = -1, 0.0
-        while (found := count()) < n:
+        while True:
+            began = time.monotonic()
+            found = count()
+            now = time.monotonic()
+            spent_s = now - began
+            if found >= n:
+                return True
             if found > best:
-                best, deadline = found, time.monotonic() + timeout_s
-            left_s = deadline - time.monotonic()
+                best, deadline = found, now + timeout_s
+            left_s = deadline - now
             if left_s <= 0:
                 return False
             waiter = asyncio.get_running_loop().create_future()
@@ -64,4 +92,4 @@ class Watching:
                 await asyncio.wait({waiter}, timeout=left_s)
             finally:
                 self._waiting.discard(waiter)
-        return True
+            await asyncio.sleep(_REST * spent_s)  # many events may have come to one look
