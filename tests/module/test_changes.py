@@ -132,3 +132,18 @@ def test_errors_hold_the_value() -> None:
     with pytest.raises(BadRequestError) as refused:
         parse_pod_list(json.loads('{"podList": [{"operation": 9}]}'))
     assert str(refused.value.errors[0]) == "podList[0].operation: 9 is not 1 (add) or 2 (remove)"
+
+
+@pytest.mark.parametrize(("value", "force"), [(True, True), (False, False)])
+def test_force(value: object, force: bool) -> None:
+    entry = {"operation": 1, "namespace": "shop", "serviceName": "web", "number": 1}
+    assert [change.force for change in parse_pod_list({"podList": [entry]})] == [False]
+    assert [change.force for change in parse_pod_list({"podList": [entry | {"force": value}]})] == [force]
+
+
+@pytest.mark.parametrize("value", ["true", 1, None])
+def test_force_is_true_or_false(value: object) -> None:
+    entry = {"operation": 1, "namespace": "shop", "serviceName": "web", "number": 1, "force": value}
+    with pytest.raises(BadRequestError) as caught:
+        parse_pod_list({"podList": [entry]})
+    assert [error.path for error in caught.value.errors] == ["podList[0].force"]

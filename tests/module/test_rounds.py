@@ -252,6 +252,18 @@ def test_progress_is_told_after_each_change() -> None:
     assert told == [(5, 7), (7, 7)]
 
 
+def test_what_is_refused_fails_when_it_is_its_turn() -> None:
+    cluster = a_shop()
+    changes = [add("web", 2), remove("web"), add("web")]
+    planner = a_planner(cluster)
+    plan = planner.dry_run(1, changes, refusals={0: "not now"})
+    found = [(d.operation, d.reason) for d in plan.decisions]
+    assert found == [("remove", None), ("add", "not now"), ("add", "not now"), ("add", None)]
+    counter = planner.ties.counter
+    assert planner.dry_run(1, [changes[1], changes[2]]).decisions[1].node == plan.decisions[3].node
+    assert planner.ties.counter == counter
+
+
 def test_pods_that_shun_each_other_see_those_before_them() -> None:
     apart = PodAffinity(
         required=(

@@ -31,7 +31,7 @@ def client(running: Client) -> Iterator[Client]:
 
 NUMBER = 'a whole number from 1 to 10000, such as "3"'
 FULLWIDTH_1 = "\uff11"
-KEYS = "a known key (operation, namespace, serviceName, number, workload)"
+KEYS = "a known key (operation, namespace, serviceName, number, workload, force)"
 
 
 def mistakes(answer: Any) -> list[tuple[str, Any, str]]:

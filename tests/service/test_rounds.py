@@ -29,7 +29,7 @@ from tests.service.worlds import (
 
 
 def pods_of(client: Client, service: str = "web") -> list[str]:
-    pods = client.service.embedded.cluster.pods
+    pods = client.service.rounds.cluster.pods
     return sorted(name for name in pods.names if name.startswith(f"{service}-"))
 
 
@@ -60,14 +60,14 @@ def test_pods_are_added_and_replicas_follow(client: Client) -> None:
     assert set(created) < set(pods_of(client))
     assert {decision["node"] for decision in request["decisions"]} <= {"n1", "n2", "n3"}
     assert {decision["reason"] for decision in request["decisions"]} == {None}
-    assert replicas(client.service.embedded.cluster) == (5, 5)
+    assert replicas(client.service.rounds.cluster) == (5, 5)
 
 
 def test_pods_are_removed(client: Client) -> None:
     request = client.settle(removing("2"))
     assert {decision["pod"] for decision in request["decisions"]} == {"web-1-a", "web-1-b"}
     assert pods_of(client) == []
-    assert replicas(client.service.embedded.cluster) == (0, 0)
+    assert replicas(client.service.rounds.cluster) == (0, 0)
 
 
 def test_a_stateful_set_gets_the_next_ordinal(client: Client) -> None:
@@ -103,9 +103,9 @@ def test_a_pod_that_stays_pending_is_made_where_the_settings_want_it(tmp_path: P
         pending = [decision for decision in request["decisions"] if decision["reason"]]
         assert pending
         assert all(decision["pod"] and decision["node"] is None for decision in pending)
-        assert replicas(client.service.embedded.cluster) == (32, 32)
+        assert replicas(client.service.rounds.cluster) == (32, 32)
         assert len(client.settle(removing(str(len(pending))))["decisions"]) == len(pending)
-        assert client.service.embedded.view().n_pending == 0
+        assert client.service.rounds.view().n_pending == 0
 
 
 def test_the_plan_is_on_record(client: Client) -> None:
@@ -126,9 +126,9 @@ def test_the_plan_is_on_record(client: Client) -> None:
 
 def test_a_dry_run_gives_the_plan_that_the_next_round_gets(client: Client) -> None:
     changes = [adding("4"), removing("1"), adding("1", "shop/db")]
-    before = list(cluster_objects(client.service.embedded.cluster))
+    before = list(cluster_objects(client.service.rounds.cluster))
     dry = client.post("/plan", json={"podList": changes}).json()
-    assert list(cluster_objects(client.service.embedded.cluster)) == before
+    assert list(cluster_objects(client.service.rounds.cluster)) == before
     assert client.get("/rounds").json() == {"rounds": []}
     request = client.settle(*changes)
     planned = client.get("/rounds/1").json()["plan"]
@@ -161,10 +161,10 @@ def test_a_restart_keeps_the_state(tmp_path: Path) -> None:
         nodes = client.get("/nodes").json()
     with serving(tmp_path) as client:
         assert created in pods_of(client)
-        assert replicas(client.service.embedded.cluster) == (5, 5)
+        assert replicas(client.service.rounds.cluster) == (5, 5)
         assert client.get("/nodes").json() == nodes
-        assert client.service.embedded._ready().planner.ties.counter == counter == 3
-        assert "as earlier rounds left it" in client.service.embedded.notice
+        assert counter == 3
+        assert "as earlier rounds left it" in client.service.rounds.notice
         assert client.settle(removing("5"))["state"] == "applied"
         assert pods_of(client) == []
     assert not [name for name in stored(tmp_path).pods.names if name.startswith("web-")]
@@ -176,7 +176,7 @@ def test_the_state_of_another_snapshot_is_used_and_told(tmp_path: Path) -> None:
     with serving(tmp_path, origin=an_origin(Cluster, "the bazaar")) as client:
         assert len(pods_of(client)) == 3
         notice = "holds the state of the shop, not of the bazaar"
-        assert notice in client.service.embedded.notice
+        assert notice in client.service.rounds.notice
         assert notice in client.get("/").text
 
 
@@ -197,7 +197,7 @@ def test_the_stored_state_is_the_cluster(client: Client) -> None:
     ):
         client.settle(*changes)
         held = load_objects(client.service.store.objects())
-        assert contents(held) == contents(client.service.embedded.cluster)
+        assert contents(held) == contents(client.service.rounds.cluster)
 
 
 @pytest.mark.parametrize(("release", "milli_cpu", "maximum"), [("1.13", 1600, 10), ("1.36", 3100, 100)])
@@ -216,7 +216,7 @@ def test_pods_count_as_the_release_counts_them_after_a_restart_too(
     added = {"n1": 0, "n2": 0}
     for number in (1, 2):
         with serving(tmp_path, origin=recorded(settings), settings=settings) as client:
-            cluster = client.service.embedded.cluster
+            cluster = client.service.rounds.cluster
             row = cluster.nodes.names.index("n1")
             assert int(cluster.requested.of(0)[row]) == milli_cpu + 500 * added["n1"]
             (decision,) = client.settle(adding("1"))["decisions"]
@@ -238,7 +238,7 @@ def test_a_round_that_a_dead_process_began_is_carried_out_once(tmp_path: Path, p
     with serving(tmp_path) as client:
         request = client.ended("r-000001")
         assert (request["state"], request["round"]) == ("applied", 1)
-        assert replicas(client.service.embedded.cluster) == (4, 4)
+        assert replicas(client.service.rounds.cluster) == (4, 4)
         assert len(client.get("/rounds/1").json()["plan"]["decisions"]) == 2
 
 
@@ -256,7 +256,7 @@ def test_a_round_begun_again_is_decided_alike(tmp_path: Path) -> None:
 def test_a_round_that_breaks_fails_its_requests_and_leaves_the_cluster(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = contents(client.service.embedded.cluster)
+    before = contents(client.service.rounds.cluster)
 
     def broken(*_: object) -> Any:
         raise ZeroDivisionError("in the middle of applying")
@@ -266,7 +266,7 @@ def test_a_round_that_breaks_fails_its_requests_and_leaves_the_cluster(
         request = client.settle(adding("2"), removing("1"))
     assert request["state"] == "failed"
     assert {decision["reason"] for decision in request["decisions"]} == {"internal error: see the log"}
-    assert contents(client.service.embedded.cluster) == before
+    assert contents(client.service.rounds.cluster) == before
     assert client.get("/rounds/1").json()["failed"] == 3
     assert client.settle(adding("2"))["state"] == "applied"
     assert client.get("/readyz").status_code == 200

@@ -84,7 +84,7 @@ def test_a_round_is_written_down_once_the_store_is_back(
     with serving(tmp_path, store=store) as client:
         request = client.settle(adding("2"))
         assert (request["state"], request["round"], len(request["decisions"])) == ("applied", 1, 2)
-        deployment = client.service.embedded.cluster.objects.deployments.get("shop", "web")
+        deployment = client.service.rounds.cluster.objects.deployments.get("shop", "web")
         assert deployment is not None
         assert deployment.spec.replicas == 4
         assert until(lambda: client.get("/readyz").status_code == 200)
@@ -106,7 +106,7 @@ def test_a_service_ends_although_the_store_does_not_come_back(
             assert client.get("/requests/r-000001").json()["state"] == "planned"
     with serving(tmp_path) as client:
         assert client.ended("r-000001")["state"] == "applied"
-        assert len(client.service.embedded.cluster.pods) == 5
+        assert len(client.service.rounds.cluster.pods) == 5
 
 
 def test_a_round_that_can_not_be_written_down_is_failed(
@@ -125,5 +125,5 @@ def test_a_round_that_can_not_be_written_down_is_failed(
     monkeypatch.setattr(store, "finish_round", broken)
     with serving(tmp_path, store=store) as client:
         assert client.settle(adding("2"))["state"] == "failed"
-        assert len(client.service.embedded.cluster.pods) == 3
+        assert len(client.service.rounds.cluster.pods) == 3
         assert client.settle(adding("2"))["state"] == "applied"

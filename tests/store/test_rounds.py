@@ -247,3 +247,30 @@ def test_the_file_does_not_grow_for_ever(path: Path) -> None:
     with SqliteStore(path, keep_rounds=3) as store:
         settled = pages_after(store, 5)
         assert pages_after(store, 30) <= settled + 1
+
+
+def test_notes_of_a_round_are_kept_until_it_is_finished(store: Store) -> None:
+    store.submit([an_entry()], NOON)
+    with pytest.raises(RoundError, match="there is no round 1"):
+        store.note(1, {"a": b"1"})
+    taken = store.begin_round(NOON)
+    assert taken is not None
+    assert store.notes(1) == {}
+    store.note(1, {"a": b"1", "b": b"2"})
+    store.note(1, {"a": b"3"})
+    assert store.notes(1) == {"a": b"3", "b": b"2"}
+    store.record_plan(1, b"{}", NOON)
+    store.note(1, {"c": b"4"})
+    assert store.notes(1) == {"a": b"3", "b": b"2", "c": b"4"}
+    store.finish_round(1, a_result(all_applied(taken)), NOON)
+    assert store.notes(1) == {}
+    with pytest.raises(RoundFinished):
+        store.note(1, {"a": b"5"})
+
+
+def test_an_abandoned_round_leaves_no_notes(store: Store) -> None:
+    store.submit([an_entry()], NOON)
+    store.begin_round(NOON)
+    store.note(1, {"a": b"1"})
+    store.abandon_round(1)
+    assert store.notes(1) == {}

@@ -40,6 +40,15 @@ def run(
     listen: Annotated[
         str, typer.Option(metavar="HOST:PORT", help="Where /healthz, /readyz and /metrics are served.")
     ] = LISTEN,
+    module: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT", help="Where POST /schedulePod is served. Without: there are no rounds."
+        ),
+    ] = None,
+    store: Annotated[
+        Path | None, typer.Option(help="The file with the queue and the rounds of --module.")
+    ] = None,
 ) -> None:
     """Schedule the pods of a real cluster that name Berth in spec.schedulerName.
 
@@ -53,14 +62,17 @@ def run(
         berth run --kubeconfig admin.conf --context test --config scheduler.yaml
 
         berth run --in-cluster --listen 0.0.0.0:10260
+
+        berth run --module 127.0.0.1:8080 --store berth.db
     """
     from berth.config.kernels import keep_kernels
 
     mistakes = Mistakes()
     files = mistakes.attempt(_sorted_files, config or [])
-    server = mistakes.attempt(_address, listen)
+    server = mistakes.attempt(_address, listen, "--listen")
+    rounds = mistakes.attempt(_address, module, "--module") if module else None
     credentials = mistakes.attempt(_credentials, kubeconfig, context, in_cluster)
-    settings = mistakes.attempt(_settings, files[0] if files else None)
+    settings = mistakes.attempt(_settings, files[0] if files else None, store, rounds is not None)
     configured = mistakes.attempt(_configured, files[1] if files else None)
     mistakes.raise_any()
     assert server is not None
@@ -68,20 +80,23 @@ def run(
     assert settings is not None
     assert configured is not None
     keep_kernels(os.environ)
-    _run(server, credentials, settings, *configured)
+    _run(server, credentials, settings, rounds, *configured)
 
 
 def _run(
     server: "ServerSettings",
     credentials: "Credentials",
     settings: "Settings",
+    rounds: "ServerSettings | None",
     configured: "Configured",
     options: "Options",
 ) -> None:
+    from contextlib import ExitStack
+
     from berth.cli.serve import set_up_logging
     from berth.releases.modern import RELEASE_1_36
     from berth.scheduling.ties import TieBreaker
-    from berth.service.live_run import LiveSetup, run_live
+    from berth.service.live_run import LiveSetup, ModuleSetup, run_live
     from berth.service.server import address_of, bind
 
     set_up_logging(settings.log.level)
@@ -92,17 +107,27 @@ def _run(
         typer.echo(line)
         sys.stdout.flush()
 
-    async def main() -> None:
+    def module_setup(stack: ExitStack) -> ModuleSetup | None:
+        if rounds is None:
+            return None
+        from berth.store.sqlite import SqliteStore
+
+        socket = stack.enter_context(bind(rounds, "--module"))
+        opened = stack.enter_context(SqliteStore(settings.store.path, keep_rounds=settings.store.keep_rounds))
+        return ModuleSetup(settings, opened, socket)
+
+    async def main(module: ModuleSetup | None) -> None:
         await credentials.load()
         say(f"Berth schedules pods of {', '.join(configured.profiles)} on {credentials.url}")
         say(f"Health and metrics: {address_of(bound)}/readyz and /metrics")
-        module = settings.module
-        ties = TieBreaker(module.ties, module.seed)
+        if module is not None:
+            say(f"Pods of services are added and removed at {address_of(module.bound)}/schedulePod")
+        ties = TieBreaker(settings.module.ties, settings.module.seed)
         accounting = RELEASE_1_36.accounting_for(options)
-        await run_live(LiveSetup(credentials, configured, accounting, ties, bound, say))
+        await run_live(LiveSetup(credentials, configured, accounting, ties, bound, say, module))
 
-    with bind(server, "--listen") as bound:
-        asyncio.run(main())
+    with bind(server, "--listen") as bound, ExitStack() as stack:
+        asyncio.run(main(module_setup(stack)))
 
 
 def _sorted_files(paths: list[Path]) -> tuple[Path | None, Path | None]:
@@ -122,10 +147,15 @@ def _sorted_files(paths: list[Path]) -> tuple[Path | None, Path | None]:
     return found.get(False), found.get(True)
 
 
-def _settings(path: Path | None) -> "Settings":
+def _settings(path: Path | None, store: Path | None, has_module: bool) -> "Settings":
     from berth.config import load_settings
 
-    return load_settings(path, os.environ, {})
+    settings = load_settings(path, os.environ, {"store.path": store})
+    if not has_module:
+        return settings
+    from berth.service.live import live_settings
+
+    return live_settings(settings)
 
 
 def _configured(path: Path | None) -> "tuple[Configured, Options]":
@@ -143,7 +173,7 @@ def _configured(path: Path | None) -> "tuple[Configured, Options]":
     return configured, options
 
 
-def _address(listen: str) -> "ServerSettings":
+def _address(listen: str, option: str) -> "ServerSettings":
     from pydantic import ValidationError
 
     from berth.config.settings import ServerSettings
@@ -152,7 +182,7 @@ def _address(listen: str) -> "ServerSettings":
     try:
         return ServerSettings(host=host.strip("[]"), port=port)
     except ValidationError:
-        raise InputMistakes([f"--listen: {listen!r} is not an address such as {LISTEN}"]) from None
+        raise InputMistakes([f"{option}: {listen!r} is not an address such as {LISTEN}"]) from None
 
 
 def _credentials(kubeconfig: Path | None, context: str | None, in_cluster: bool) -> "Credentials":

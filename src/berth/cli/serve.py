@@ -139,8 +139,8 @@ def _suggest(service: "Service", bound: socket.socket) -> None:
     from berth.service.server import address_of
     from berth.service.suggestion import suggestions
 
-    assert service.embedded.example is not None  # it is loaded
-    for line in suggestions(address_of(bound), *service.embedded.example):
+    assert service.rounds.example is not None  # it is loaded
+    for line in suggestions(address_of(bound), *service.rounds.example):
         typer.echo(line)
     typer.echo("\nCtrl-C ends it.")
     sys.stdout.flush()

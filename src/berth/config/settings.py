@@ -147,6 +147,10 @@ class ModuleSettings(_Group):
         default="fail",
         description="What an addition does that fits nowhere: nothing, or leave a pod pending",
     )
+    respect_pod_disruption_budgets: Switch = Field(
+        default=False,
+        description="Whether planned removals heed PodDisruptionBudgets, as evictions always do",
+    )
 
 
 class ForecastSettings(_Group):

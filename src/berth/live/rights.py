@@ -47,6 +47,22 @@ def scheduler_rights() -> tuple[Right, ...]:
     return tuple(found)
 
 
+def module_rights() -> tuple[Right, ...]:
+    """Return what rounds of the module need beside."""
+    workloads = [("apps", kind) for kind in ("deployments", "replicasets", "statefulsets")]
+    found = []
+    for group, resource in (*workloads, ("", "replicationcontrollers")):
+        found += [Right("get", group, resource), Right("update", group, f"{resource}/scale")]
+    return (
+        *found,
+        Right("patch", "", "pods"),
+        Right("delete", "", "pods"),
+        Right("create", "", "pods/eviction"),
+        Right("list", "autoscaling", "horizontalpodautoscalers"),
+        Right("list", "", "events"),
+    )
+
+
 class _Status(msgspec.Struct):
     allowed: bool = False
 

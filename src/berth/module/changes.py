@@ -11,7 +11,7 @@ Operation = Literal["add", "remove"]
 OPERATIONS: dict[int, Operation] = {1: "add", 2: "remove"}
 MAX_NUMBER = 10_000
 
-_KEYS = ("operation", "namespace", "serviceName", "number", "workload")
+_KEYS = ("operation", "namespace", "serviceName", "number", "workload", "force")
 _NUMBER = re.compile(r"[1-9][0-9]{0,17}", re.ASCII)
 _SHORT_KINDS = {
     "deploy": "deployment",
@@ -46,6 +46,8 @@ class Change:
     ----------
     request : str
         The id of the request that it came with.
+    force : bool
+        Also where something else sets the workload's replicas (a HorizontalPodAutoscaler).
     """
 
     request: str
@@ -54,6 +56,7 @@ class Change:
     service: str
     number: int
     workload: WorkloadName | None = None
+    force: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,9 +156,12 @@ def _parse_entry(
     if "workload" in entry and workload is None:
         kinds = ", ".join(WORKLOAD_KINDS)
         errors.append(FieldError(f"{path}.workload", entry["workload"], f"KIND/NAME with a kind of {kinds}"))
+    force = entry.get("force", False)
+    if not isinstance(force, bool):
+        errors.append(FieldError(f"{path}.force", force, "true or false"))
     if len(errors) > n_before or operation is None or number is None:
         return None
-    return Change(request, operation, names[0], names[1], number, workload)
+    return Change(request, operation, names[0], names[1], number, workload, force is True)
 
 
 def _text(entry: Mapping[str, object], path: str, key: str, errors: list[FieldError]) -> str:

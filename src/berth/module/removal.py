@@ -13,6 +13,7 @@ from berth.cluster.cluster import Cluster
 from berth.cluster.pods import PodIds
 from berth.errors import InputError
 from berth.framework.plugin import Classed
+from berth.module.budgets import Budgets
 from berth.module.changes import WorkloadName
 from berth.module.services import WORKLOAD_KINDS, Members, controlled_by, controller_of_owners, name_of
 from berth.module.templates import highest_ordinal
@@ -67,6 +68,13 @@ class Leaving:
         Out of `REMOVAL_PRIORITIES`.
     arithmetic : RemovalArithmetic
         Of the release.
+    budgets : Budgets, optional
+        Those that are heeded.
+
+    Attributes
+    ----------
+    kept_by : str
+        The budgets that keep pods from leaving; empty if none does.
     """
 
     def __init__(
@@ -77,14 +85,19 @@ class Leaving:
         workload: WorkloadName | None,
         weights: Mapping[str, int],
         arithmetic: RemovalArithmetic,
+        budgets: Budgets | None = None,
     ) -> None:
         self._cluster = cluster
         self._weights = weights
         self._arithmetic = arithmetic
         own = its_members.own
         self._n_own = len(own)
+        self._at_once, self.kept_by = MAX_AHEAD, ""
         node_row, rank = cluster.pods.node_row, cluster.nodes.rank
-        order = in_leaving_order(cluster, may_leave(cluster, service, own, workload))
+        candidates = may_leave(cluster, service, own, workload)
+        if budgets is not None:
+            candidates, self._at_once, self.kept_by = budgets.free(candidates)
+        order = in_leaving_order(cluster, candidates)
         self._without_node = order[node_row[order] == NONE]
         order = order[node_row[order] != NONE]
         # Node by node, in node order; the pods of a node stand from its `_first` on.
@@ -108,6 +121,7 @@ class Leaving:
         InputError
             A weight names no removal priority.
         """
+        n = min(n, self._at_once)
         if len(self._without_node):
             return Departures(self._up_to_stateful(self._without_node[:n]))
         if not len(self._nodes):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from berth.cluster.cluster import Cluster, Incoming
 from berth.cluster.pods import PodIds, PodValues, TakenPods
 from berth.errors import BerthError
 from berth.framework.profile import Profile
+from berth.module.budgets import Budgets
 from berth.module.changes import Change
 from berth.module.loads import ServiceName
 from berth.module.plan import Planned
@@ -33,6 +35,8 @@ StorageObject = PersistentVolume | PersistentVolumeClaim
 Progress = Callable[[int, int], None]
 """Told after each change how many decisions of how many are made."""
 
+NO_REFUSALS: Mapping[int, str] = MappingProxyType({})
+
 
 @dataclass(frozen=True, slots=True)
 class Rules:
@@ -50,6 +54,8 @@ class Rules:
         Whether a pod for which there is no node is made all the same, and stays pending.
     binding : BindingRules
         How volumes are bound for a pod that was placed.
+    heeds_budgets : bool
+        Whether pods stay that a PodDisruptionBudget guards.
     """
 
     addition: Profile
@@ -57,6 +63,7 @@ class Rules:
     removal: RemovalArithmetic = REMOVAL_1_13
     keep_pending: bool = False
     binding: BindingRules = field(default_factory=BindingRules)
+    heeds_budgets: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +104,31 @@ class Round:
     planned: list[Planned] = field(default_factory=list)
     effects: list[Added | TakenPods | None] = field(default_factory=list)
     n_decisions: int = 0
+    _budgets: Budgets = field(init=False)
 
-    def decide(self, changes: Sequence[Change], on_progress: Progress | None = None) -> None:
-        """Decide all changes, in the order of the presort."""
+    def __post_init__(self) -> None:
+        self._budgets = Budgets(self.cluster)
+
+    def decide(
+        self,
+        changes: Sequence[Change],
+        on_progress: Progress | None = None,
+        refusals: Mapping[int, str] = NO_REFUSALS,
+    ) -> None:
+        """Decide all changes, in the order of the presort; those that are refused fail when it is their turn.
+
+        Parameters
+        ----------
+        refusals : dict of int to str
+            Why a change can't be carried out, by its place in ``changes``.
+        """
         total = sum(change.number for change in changes)
+        refused = {id(changes[i]): reason for i, reason in refusals.items()}
         for change in presort(self.cluster, changes, self.profiles):
             end = self.n_decisions + change.number
             try:
+                if id(change) in refused:
+                    raise ServiceError(refused[id(change)])
                 if change.operation == "remove":
                     self._remove(change)
                 else:
@@ -137,6 +162,7 @@ class Round:
         service = find_service(self.cluster, change.namespace, change.service)
         its_members = members(self.cluster, service)
         resolve_workload(self.cluster, service, change.workload, its_members)
+        budgets = self._budgets if self.rules.heeds_budgets else None
         left = change.number
         while left:
             leaving = Leaving(
@@ -146,12 +172,16 @@ class Round:
                 change.workload,
                 self.rules.remove_weights,
                 self.rules.removal,
+                budgets,
             )
             departures = leaving.take(left, self.ties)
             n = len(departures.pods)
             if not n:
                 name = f"{change.namespace}/{change.service}"
-                raise ServiceError(f"service {name} has no pod left to remove")
+                kept = f": PodDisruptionBudget {leaving.kept_by} allows no more" if leaving.kept_by else ""
+                raise ServiceError(f"service {name} has no pod left to remove{kept}")
+            if budgets is not None:
+                budgets.draw(departures.pods)
             taken = self.cluster.remove_pods(departures.pods)
             self._note(Planned(change, n, taken.names, departures.nodes), taken)
             left -= n

@@ -45,7 +45,7 @@ def pattern_of(cluster: Cluster, service: Service, workload: Workload | None, me
         It has neither a workload nor a pod.
     """
     if workload is not None:
-        return _from_workload(cluster, workload)
+        return pattern_of_workload(cluster, workload)
     newest = newest_pod(cluster, members)
     if newest is None:
         meta = service.metadata
@@ -142,7 +142,8 @@ def incoming_of(cluster: Cluster, pattern: Pattern) -> Incoming:
     return cluster.incoming(pattern.pod)
 
 
-def _from_workload(cluster: Cluster, workload: Workload) -> Pattern:
+def pattern_of_workload(cluster: Cluster, workload: Workload) -> Pattern:
+    """Return the pattern of a workload's next pod."""
     controller: Workload = workload
     if isinstance(workload, Deployment):
         controller = current_replica_set(cluster, workload) or workload

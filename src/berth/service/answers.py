@@ -70,6 +70,7 @@ def _entry_json(entry: Entry) -> Json:
         "serviceName": entry.service,
         "number": entry.number,
         "workload": entry.workload,
+        "force": entry.force,
     }
 
 

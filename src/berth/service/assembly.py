@@ -52,6 +52,7 @@ def make_planner(
         removal=release.removal,
         keep_pending=module.on_unschedulable == "pending",
         binding=release.binding,
+        heeds_budgets=module.respect_pod_disruption_budgets,
     )
     return Planner(cluster, rules, TieBreaker(module.ties, module.seed, counter), profiles)
 

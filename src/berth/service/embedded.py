@@ -5,14 +5,13 @@ Threads may share it: a lock lets one round or dry run at a time change the clus
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from berth.cluster.cluster import Cluster
 from berth.config.settings import Settings
-from berth.errors import BerthError
 from berth.module.apply import apply_round
 from berth.module.changes import Change
 from berth.module.plan import Plan
@@ -22,6 +21,7 @@ from berth.service.assembly import empty_cluster, make_planner
 from berth.service.nodes import ClusterView, view_of
 from berth.service.origin import Clock, Origin
 from berth.service.results import changes_of, failed_result, result_of
+from berth.service.rounds import Insist, NotReadyError, Stopped
 from berth.sources.writer import cluster_objects, load_objects
 from berth.store.interface import OpenRound, RoundError, RoundFinished, RoundResult, Store, StoredObject
 
@@ -32,17 +32,6 @@ BUSY_SECONDS = 5.0
 
 _TRIED_SERVICES = 50
 _NO_EXAMPLE = ("NAMESPACE", "SERVICE")
-
-Insist = Callable[[Callable[[], None]], None]
-"""Does something with the store, again and again until it gets through; `Stopped` if the service ends first."""
-
-
-class Stopped(BerthError):
-    """The service ends."""
-
-
-class NotReadyError(BerthError):
-    """The cluster can't be asked yet, or not now; try again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +64,11 @@ class EmbeddedCluster:
         self._loaded: Loaded | None = None
         self._view: ClusterView | None = None
         self._spoilt = False
+
+    @property
+    def description(self) -> str:
+        """Where the cluster comes from."""
+        return self.origin.description
 
     # -- start -------------------------------------------------------------------------------------------------------
 
@@ -112,7 +106,7 @@ class EmbeddedCluster:
         counter = self._store.tie_counter()
         planner = make_planner(cluster, self._settings, self.origin.profiles, counter)
         self._loaded, self._view = Loaded(cluster, planner), None
-        self.example = _example_in(cluster)
+        self.example = example_in(cluster)
 
     def _what_is_held(self, held: str) -> str:
         if held == self.origin.description:
@@ -121,6 +115,13 @@ class EmbeddedCluster:
             f"The store holds the state of {held}, not of {self.origin.description}: "
             "the store's state is used all the same. Start with --reset to drop it, or with another --store."
         )
+
+    def troubles(self) -> list[str]:
+        """Return nothing: once it is loaded, it can be asked."""
+        return []
+
+    def interrupt(self) -> None:
+        """Do nothing: a round under way is soon through."""
 
     # -- rounds ------------------------------------------------------------------------------------------------------
 
@@ -251,7 +252,8 @@ class EmbeddedCluster:
             self._lock.release()
 
 
-def _example_in(cluster: Cluster) -> tuple[str, str]:
+def example_in(cluster: Cluster) -> tuple[str, str]:
+    """Return namespace and name of a service of which pods can be added."""
     for service in cluster.objects.services.all()[:_TRIED_SERVICES]:
         with suppress(ServiceError):
             if service.spec.selector and resolve_workload(cluster, service) is not None:

@@ -12,21 +12,47 @@ from typing import Any
 from berth.cluster.accounting import Accounting
 from berth.cluster.cluster import Cluster
 from berth.config.configured import Configured
+from berth.config.settings import Settings
 from berth.live.client import ApiClient, Limits
 from berth.live.credentials import Credentials
 from berth.live.live_cluster import LiveCluster
-from berth.live.rights import RightsMissingError, in_words, missing_rights, scheduler_rights
+from berth.live.rights import (
+    RightsMissingError,
+    in_words,
+    missing_rights,
+    module_rights,
+    scheduler_rights,
+)
 from berth.live.scheduler import LiveScheduler
 from berth.live.volumes import VolumePreparation
 from berth.scheduling.queueing import Backoff
 from berth.scheduling.ties import TieBreaker
+from berth.service.live_module import LiveModule
 from berth.service.probes import make_probes
 from berth.service.server import GuestServer, make_server
 from berth.service.warming import warm_up_profile
+from berth.store.interface import Store
 
 log = logging.getLogger(__name__)
 
 CONNECTIONS = 128
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleSetup:
+    """What the scheduling module runs with.
+
+    Attributes
+    ----------
+    settings : Settings
+        As `berth.service.live.live_settings` returns them.
+    bound : socket
+        Where ``/schedulePod`` is served.
+    """
+
+    settings: Settings
+    store: Store
+    bound: socket.socket
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +65,8 @@ class LiveSetup:
         Where health and metrics are served.
     say : callable
         Shows a line to whoever has started it.
+    module : ModuleSetup, optional
+        Of the scheduling module, if it runs beside.
     grace_s : float
         How long what is under way may take to end. [s]
     """
@@ -49,6 +77,7 @@ class LiveSetup:
     ties: TieBreaker
     bound: socket.socket
     say: Callable[[str], None]
+    module: ModuleSetup | None = None
     grace_s: float = 20.0
     sync_s: float = 300.0
 
@@ -63,17 +92,19 @@ async def run_live(setup: LiveSetup) -> None:
     """
     stopping = _on_signals()
     async with ApiClient(setup.credentials, Limits(connections=CONNECTIONS)) as client:
-        missing = await missing_rights(client, scheduler_rights())
+        rights = scheduler_rights() + (module_rights() if setup.module else ())
+        missing = await missing_rights(client, dict.fromkeys(rights))
         if missing:
             raise RightsMissingError(in_words(missing))
         live = LiveCluster(client, Cluster(setup.accounting))
-        scheduler = _scheduler(client, live, setup)
+        module = _module(client, live, setup)
+        scheduler = _scheduler(client, live, setup, module)
         server = make_server(make_probes(lambda: _troubles(live), scheduler.metrics.text), GuestServer)
         serving = asyncio.create_task(server.serve(sockets=[setup.bound]))
         try:
             async with live:
                 try:
-                    await _first_of(stopping.wait(), _schedule(live, scheduler, setup))
+                    await _first_of(stopping.wait(), _schedule(live, scheduler, setup, module))
                 finally:
                     if not await scheduler.finish(setup.grace_s):
                         log.warning("not all that was under way has ended within %g s", setup.grace_s)
@@ -82,24 +113,48 @@ async def run_live(setup: LiveSetup) -> None:
             await serving
 
 
-def _scheduler(client: ApiClient, live: LiveCluster, setup: LiveSetup) -> LiveScheduler:
+def _module(client: ApiClient, live: LiveCluster, setup: LiveSetup) -> LiveModule | None:
+    if setup.module is None:
+        return None
+    names = tuple(setup.configured.profiles)
+    where = f"the cluster at {setup.credentials.url}"
+    return LiveModule(live, client, setup.module.store, setup.module.settings, names, description=where)
+
+
+def _scheduler(
+    client: ApiClient, live: LiveCluster, setup: LiveSetup, module: LiveModule | None
+) -> LiveScheduler:
     configured = setup.configured
     warm_up_profile(next(iter(configured.profiles.values())))
     return LiveScheduler(
         client,
         live,
         configured.profiles,
+        reservations=module.reservations if module else None,
         preparations=(VolumePreparation(client, live, configured.profiles),),
         backoff=Backoff(configured.initial_backoff_s, configured.longest_backoff_s),
         ties=setup.ties,
     )
 
 
-async def _schedule(live: LiveCluster, scheduler: LiveScheduler, setup: LiveSetup) -> None:
+async def _schedule(
+    live: LiveCluster, scheduler: LiveScheduler, setup: LiveSetup, module: LiveModule | None
+) -> None:
     await live.wait_synced(setup.sync_s)
     cluster, waiting = live.cluster, sum(scheduler.queue.pending.values())
     setup.say(f"{len(cluster.nodes)} nodes and {len(cluster.pods)} pods, of which {waiting} wait for us")
-    await _first_of(live.wait(), scheduler.run())
+    if module is None or setup.module is None:
+        await _first_of(live.wait(), scheduler.run())
+        return
+    await module.start(scheduler.release)
+    server = make_server(module.app, GuestServer)
+    serving = asyncio.create_task(server.serve(sockets=[setup.module.bound]))
+    try:
+        await _first_of(live.wait(), scheduler.run())
+    finally:
+        # The round under way is broken off: the next start takes it up where it stands.
+        server.should_exit = True
+        await serving
 
 
 async def _first_of(*ways: Coroutine[Any, Any, Any]) -> None:

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from berth.errors import BerthError
-from berth.service.embedded import EmbeddedCluster, Stopped
 from berth.service.metrics import Metrics
 from berth.service.origin import Clock
+from berth.service.rounds import Rounds, Stopped
 from berth.store.interface import OpenRound, RoundResult, Store, StoreUnavailable
 
 log = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ class RoundLoop:
     def __init__(
         self,
         store: Store,
-        embedded: EmbeddedCluster,
+        rounds: Rounds,
         metrics: Metrics,
         clock: Clock,
         interval: timedelta,
@@ -41,7 +41,7 @@ class RoundLoop:
         self.trouble = ""
         self.failure: BerthError | None = None
         self._store = store
-        self._embedded = embedded
+        self._rounds = rounds
         self._metrics = metrics
         self._clock = clock
         self._interval = interval.total_seconds()
@@ -78,9 +78,10 @@ class RoundLoop:
         self._waiting.set()
 
     def stop(self) -> None:
-        """Let the round under way end, and the thread with it."""
+        """Let the round under way end, or break off where it can be taken up again, and the thread with it."""
         self._stopping.set()
         self._waiting.set()
+        self._rounds.interrupt()
         if self._thread is not None:
             self._thread.join()
 
@@ -92,7 +93,7 @@ class RoundLoop:
 
     def _run(self, reset: bool, on_ready: Callable[[], None], on_failure: Callable[[], None]) -> None:
         try:
-            self._embedded.open(reset=reset)
+            self._rounds.open(reset=reset)
             on_ready()
         except Exception as error:
             if not isinstance(error, BerthError):
@@ -122,7 +123,7 @@ class RoundLoop:
             taken = self._take()
             if taken is None:
                 return
-            result = self._embedded.carry_out(taken, self._insist)
+            result = self._rounds.carry_out(taken, self._insist)
             self.trouble = ""
             self._report(taken, result, time.monotonic() - started)
             self._stopping.wait(started + self._interval - time.monotonic())

@@ -54,8 +54,8 @@ def recorded(settings: Settings) -> Origin:
     return Origin(
         description=f"the snapshot {', '.join(map(str, paths))}",
         load=lambda: _load_files(paths, empty_cluster(settings), settings.snapshot.lenient),
-        feed=_named_feed(settings),
-        profiles=read_profiles(settings.profiles.file) if settings.profiles.file else {},
+        feed=named_feed(settings),
+        profiles=named_profiles(settings),
     )
 
 
@@ -69,7 +69,7 @@ def demo(settings: Settings) -> Origin:
     SourceError
         One of the files has mistakes.
     """
-    source, named = DemoLoads(), _named_feed(settings)
+    source, named = DemoLoads(), named_feed(settings)
     feed = LoadFeed(named.forecasts or source, named.loads or source, named.limits)
     with as_file(files("berth") / "demo" / "profiles.json") as path:
         profiles = read_profiles(settings.profiles.file or path)
@@ -84,6 +84,17 @@ def demo(settings: Settings) -> Origin:
 def wall_clock() -> datetime:
     """Return what time it is."""
     return datetime.now(UTC)
+
+
+def named_profiles(settings: Settings) -> Profiles:
+    """Return the profiles of the file that the settings name.
+
+    Raises
+    ------
+    SourceError
+        It has mistakes.
+    """
+    return read_profiles(settings.profiles.file) if settings.profiles.file else {}
 
 
 class DemoLoads:
@@ -105,7 +116,14 @@ def _sample(wave: Wave, time: datetime, issued: datetime) -> Sample:
     return Sample(wave.node, time_us(time), time_us(issued), load["cpu"] * 1000.0, float(load["memory"]))
 
 
-def _named_feed(settings: Settings) -> LoadFeed:
+def named_feed(settings: Settings) -> LoadFeed:
+    """Return the forecasts and loads of the files that the settings name.
+
+    Raises
+    ------
+    SourceError
+        One of them has mistakes.
+    """
     forecast, load = settings.forecast, settings.load
     return LoadFeed(
         forecasts=RecordedForecasts(read_forecasts(forecast.file)) if forecast.file else None,

@@ -78,7 +78,7 @@ def render(
         "<h1>Berth</h1>",
         "<p>Adds pods of services to a cluster and takes some away, in rounds: every node is scored, and the load "
         "that is forecast counts.</p>",
-        f'<p class="soft">It works on {escape(description)}, embedded in this process.</p>',
+        f'<p class="soft">It works on {escape(description)}.</p>',
         *(f'<p class="notice">{escape(notice)}</p>' for notice in notices),
         *(_figures(view) if view else ()),
         *(_next_steps(url, example) if example else ()),

@@ -9,8 +9,8 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.responses import HTMLResponse, Response
 
 from berth.service.answers import nodes_json, request_json, round_json, summary_json
-from berth.service.embedded import NotReadyError
 from berth.service.page import SHOWN_ROUNDS, render
+from berth.service.rounds import NotReadyError
 from berth.service.running import Answer, Service, refused, unavailable
 from berth.service.schemas import Health, NodeList, Refused, RequestAnswer, RoundAnswer, RoundList
 from berth.service.wire import as_json
@@ -66,7 +66,7 @@ def _add_cluster(app: FastAPI, service: Service) -> None:
     def nodes() -> Response:
         """List the nodes with what is requested of them and what they offer."""
         try:
-            view = service.embedded.view()
+            view = service.rounds.view()
         except NotReadyError as error:
             return _response(unavailable(str(error)))
         return _json(nodes_json(view))
@@ -75,16 +75,16 @@ def _add_cluster(app: FastAPI, service: Service) -> None:
     def page(request: Request) -> Response:
         view = None
         with suppress(NotReadyError):
-            view = service.embedded.view()
-        store, origin = service.store, service.embedded.origin
+            view = service.rounds.view()
+        store, cluster = service.store, service.rounds
         records = [store.round(summary.number) for summary in store.rounds(SHOWN_ROUNDS)]
         html = render(
             url=str(request.base_url).rstrip("/"),
-            description=origin.description,
-            example=service.embedded.example,
+            description=cluster.description,
+            example=cluster.example,
             view=view,
             rounds=[record for record in records if record is not None],
-            notices=[*service.troubles(), *filter(None, [service.embedded.notice])],
+            notices=[*service.troubles(), *filter(None, [cluster.notice])],
         )
         return HTMLResponse(html, headers=_PAGE_HEADERS)
 

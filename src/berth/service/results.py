@@ -1,13 +1,15 @@
 """What a round leaves in the store: the outcome of each request, and the objects that it changed."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
 from berth.cluster.cluster import Cluster
+from berth.live.module.orders import Outcome as LiveOutcome
 from berth.module.apply import Applied, ObjectKey
 from berth.module.changes import Change, parse_workload
-from berth.module.plan import Plan
+from berth.module.plan import Plan, PlannedDecision, plan_of
 from berth.module.rounds import Round
 from berth.sources.writer import named_object, pod_objects
 from berth.store.interface import Decided, Entry, ObjectChange, OpenRound, Outcome, RoundResult
@@ -23,13 +25,15 @@ def changes_of(taken: OpenRound) -> list[Change]:
 def change_of(entry: Entry, request: str) -> Change:
     """Return what an entry asks for."""
     workload = None if entry.workload is None else parse_workload(entry.workload)
-    return Change(request, entry.operation, entry.namespace, entry.service, entry.number, workload)
+    return Change(
+        request, entry.operation, entry.namespace, entry.service, entry.number, workload, entry.force
+    )
 
 
 def entry_of(change: Change) -> Entry:
     """Return a change as the store keeps it."""
     workload = None if change.workload is None else str(change.workload)
-    return Entry(change.operation, change.namespace, change.service, change.number, workload)
+    return Entry(change.operation, change.namespace, change.service, change.number, workload, change.force)
 
 
 def result_of(taken: OpenRound, plan: Plan, decided: Round, applied: Applied) -> RoundResult:
@@ -42,6 +46,60 @@ def result_of(taken: OpenRound, plan: Plan, decided: Round, applied: Applied) ->
         failed=plan.failed,
         tie_counter=decided.ties.counter,
         changes=list(object_changes(decided.cluster, applied.touched)),
+    )
+
+
+def live_result(
+    taken: OpenRound, plan: Plan, outcomes: Mapping[int, LiveOutcome], tie_counter: int
+) -> RoundResult:
+    """Return the result of a round that was carried out on a live cluster, given what became of its decisions."""
+    nothing = LiveOutcome()
+    decided: dict[str, list[Decided]] = {request.id: [] for request in taken.requests}
+    applied = set()
+    again: dict[str, Counter[Entry]] = {request.id: Counter() for request in taken.requests}
+    for i, decision in enumerate(plan.decisions):
+        outcome = outcomes.get(i, nothing)
+        decision.reason = decision.reason or outcome.reason
+        if i in outcomes and outcome.reason is None:
+            applied.add(decision.request)
+        if outcome.again:
+            again[decision.request][_entry_behind(taken, decision)] += 1
+        decided[decision.request].append(
+            Decided(
+                decision.operation,
+                decision.namespace,
+                decision.service,
+                pod=outcome.pod or decision.pod,
+                node=outcome.node or decision.node,
+                reason=decision.reason,
+            )
+        )
+    final = plan_of(plan.round, plan.decisions, plan.nodes_without_forecast)
+    ends = [
+        Outcome(
+            request.id,
+            "applied" if request.id in applied else "failed",
+            tuple(decided[request.id]),
+            tuple(
+                msgspec.structs.replace(entry, number=n)
+                for entry, n in again[request.id].items()
+                if request.retry_of is None
+            ),
+        )
+        for request in taken.requests
+    ]
+    return RoundResult(_encode(final), ends, final.added, final.removed, final.failed, tie_counter)
+
+
+def _entry_behind(taken: OpenRound, decision: PlannedDecision) -> Entry:
+    """Return the entry of its request that a decision was made for."""
+    wanted = decision.operation, decision.namespace, decision.service
+    return next(
+        entry
+        for request in taken.requests
+        if request.id == decision.request
+        for entry in request.entries
+        if (entry.operation, entry.namespace, entry.service) == wanted
     )
 
 

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 import msgspec
 
 from berth.config.settings import Settings
-from berth.service.embedded import EmbeddedCluster, NotReadyError
+from berth.service.embedded import EmbeddedCluster
 from berth.service.loop import RoundLoop
 from berth.service.metrics import Metrics
 from berth.service.origin import Clock, Origin, wall_clock
 from berth.service.results import entry_of
+from berth.service.rounds import NotReadyError, Rounds
 from berth.service.wire import Refusal, as_json, check_body, errors_as_json
 from berth.store.interface import Accepted, IdempotencyConflict, IdempotencyKey, Store, StoreUnavailable
 
@@ -45,7 +46,7 @@ class Service:
 
     settings: Settings
     store: Store
-    embedded: EmbeddedCluster
+    rounds: Rounds
     loop: RoundLoop
     metrics: Metrics
     clock: Clock
@@ -85,7 +86,7 @@ class Service:
         now = self.clock().timestamp()
         if key is not None and (earlier := self.store.recall(key, now)) is not None:
             return self._count("repeated", _accepted(earlier))
-        checked = check_body(body, self.embedded.cluster, "", self.settings.module.max_number)
+        checked = check_body(body, self.rounds.cluster, "", self.settings.module.max_number)
         if checked.refusal is not None:
             return self._count("refused", _refusal(checked.refusal))
         accepted = self.store.submit([entry_of(change) for change in checked.changes], now, key)
@@ -96,11 +97,11 @@ class Service:
     def plan(self, body: bytes) -> Answer:
         """Plan a list as if it were the next round, and queue nothing."""
         try:
-            checked = check_body(body, self.embedded.cluster, "dry-run", self.settings.module.max_number)
+            checked = check_body(body, self.rounds.cluster, "dry-run", self.settings.module.max_number)
             if checked.refusal is not None:
                 return _refusal(checked.refusal)
             last = self.store.rounds(limit=1)
-            plan = self.embedded.dry_run(last[0].number + 1 if last else 1, checked.changes)
+            plan = self.rounds.dry_run(last[0].number + 1 if last else 1, checked.changes)
         except (NotReadyError, StoreUnavailable) as error:
             return unavailable(str(error))
         return Answer(200, msgspec.json.encode(plan))
@@ -109,9 +110,11 @@ class Service:
         """Return why the service can't do its work at present; empty if it can."""
         found = []
         if not self.loop.ready:
-            found.append(f"{self.embedded.origin.description} is being loaded and saved")
+            found.append(f"{self.rounds.description} is being loaded and saved")
         elif not self.loop.alive:
             found.append("the round loop has ended")
+        if self.loop.ready:
+            found += self.rounds.troubles()
         if self.loop.trouble:
             found.append(self.loop.trouble)
         elif time.monotonic() < self._trouble_until:
@@ -132,10 +135,18 @@ def assemble(
     settings: Settings, store: Store, origin: Origin, *, clock: Clock = wall_clock, reset: bool = False
 ) -> Service:
     """Put a service together; nothing runs yet."""
+    return assemble_on(
+        EmbeddedCluster(store, origin, settings, clock), settings, store, clock=clock, reset=reset
+    )
+
+
+def assemble_on(
+    rounds: Rounds, settings: Settings, store: Store, *, clock: Clock = wall_clock, reset: bool = False
+) -> Service:
+    """Put a service together that carries out its rounds on a cluster; nothing runs yet."""
     metrics = Metrics()
-    embedded = EmbeddedCluster(store, origin, settings, clock)
-    loop = RoundLoop(store, embedded, metrics, clock, settings.module.round_interval)
-    return Service(settings, store, embedded, loop, metrics, clock, reset)
+    loop = RoundLoop(store, rounds, metrics, clock, settings.module.round_interval)
+    return Service(settings, store, rounds, loop, metrics, clock, reset)
 
 
 def refused(status: int, message: str) -> Answer:

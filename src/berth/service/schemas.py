@@ -87,6 +87,7 @@ class Entry(BaseModel):
     serviceName: str
     number: int
     workload: str | None
+    force: bool
 
 
 class RequestDecision(BaseModel):
@@ -164,6 +165,10 @@ def request_body(max_number: int) -> dict[str, Any]:
                 "type": "string",
                 "description": "Where a service has several: `deployment/web`",
                 "pattern": "^[A-Za-z]+/[^/]+$",
+            },
+            "force": {
+                "type": "boolean",
+                "description": "On a live cluster: also where a HorizontalPodAutoscaler sets the replicas",
             },
         },
     }

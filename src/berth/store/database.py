@@ -115,6 +115,11 @@ class Database:
         with suppress(StoreUnavailable), self._held(self._writing), self._faults():
             self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether it was closed."""
+        return self._closed
+
     def close(self) -> None:
         """Wait for the transactions under way, then close; a second time does nothing."""
         with self._writing, self._reading:

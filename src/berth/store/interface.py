@@ -4,7 +4,7 @@ Every time is in Unix seconds and passed in by the caller. Every writing method 
 is durable, and raises `StoreUnavailable`, with nothing changed, when it can't be made so.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple, Protocol
 
 import msgspec
@@ -61,6 +61,7 @@ class Entry(msgspec.Struct, frozen=True):
     service: str
     number: int
     workload: str | None = None
+    force: bool = False
 
 
 class IdempotencyKey(msgspec.Struct, frozen=True):
@@ -243,6 +244,20 @@ class Store(Protocol):
         RoundError
             There is no such round, or it has a plan.
         """
+        ...
+
+    def note(self, number: int, notes: Mapping[str, bytes]) -> None:
+        """Write down, by key, how far the round under way has come; together or not at all. A key's last note holds.
+
+        Raises
+        ------
+        RoundError
+            There is no such round, or it is finished.
+        """
+        ...
+
+    def notes(self, number: int) -> dict[str, bytes]:
+        """Return what was noted of a round; nothing once it is finished or abandoned."""
         ...
 
     def finish_round(self, number: int, result: RoundResult, now: float) -> None:

@@ -63,7 +63,18 @@ _VERSION_2 = (
     "ALTER TABLE requests ADD COLUMN retried_as INTEGER",
 )
 
-MIGRATIONS: Sequence[Sequence[str]] = (_VERSION_1, _VERSION_2)
+_VERSION_3 = (
+    """
+    CREATE TABLE notes (
+        round INTEGER NOT NULL,
+        key TEXT NOT NULL,
+        body BLOB NOT NULL,  -- JSON; what it means is its writer's
+        PRIMARY KEY (round, key)
+    ) WITHOUT ROWID
+    """,
+)
+
+MIGRATIONS: Sequence[Sequence[str]] = (_VERSION_1, _VERSION_2, _VERSION_3)
 """``MIGRATIONS[v]`` leads from version ``v`` to ``v + 1``; a new file has version 0."""
 
 

@@ -2,7 +2,7 @@
 
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -94,8 +94,9 @@ class SqliteStore:
         self.close()
 
     def close(self) -> None:
-        self._database.close()
-        self._lock.release()
+        if not self._database.is_closed:
+            self._database.close()
+            self._lock.release()
 
     # The queue
 
@@ -167,6 +168,19 @@ class SqliteStore:
             db.execute("UPDATE rounds SET plan = ?, planned = ? WHERE number = ?", (plan, now, number))
             db.execute("UPDATE requests SET state = 'planned' WHERE round = ?", (number,))
 
+    def note(self, number: int, notes: Mapping[str, bytes]) -> None:
+        with self._database.write() as db:
+            _has_plan(db, number)  # there is such a round, and it is under way
+            db.executemany(
+                "INSERT INTO notes (round, key, body) VALUES (?, ?, ?)"
+                " ON CONFLICT (round, key) DO UPDATE SET body = excluded.body",
+                [(number, key, body) for key, body in notes.items()],
+            )
+
+    def notes(self, number: int) -> dict[str, bytes]:
+        with self._database.read() as db:
+            return dict(db.execute("SELECT key, body FROM notes WHERE round = ?", (number,)))
+
     def finish_round(self, number: int, result: RoundResult, now: float) -> None:
         with self._database.write() as db:
             if not _has_plan(db, number):
@@ -176,6 +190,7 @@ class SqliteStore:
                 _write_outcome(db, outcome, now)
             _write_changes(db, result.changes)
             _set_meta(db, _TIE_COUNTER, result.tie_counter)
+            db.execute("DELETE FROM notes WHERE round = ?", (number,))
             db.execute(
                 "UPDATE rounds SET plan = ?, finished = ?, added = ?, removed = ?, failed = ?"
                 " WHERE number = ?",
@@ -189,6 +204,7 @@ class SqliteStore:
                 raise RoundError(f"round {number} has a recorded plan: it can be finished, not abandoned")
             db.execute("UPDATE requests SET round = NULL WHERE round = ?", (number,))
             db.execute("DELETE FROM rounds WHERE number = ?", (number,))
+            db.execute("DELETE FROM notes WHERE round = ?", (number,))
 
     def unfinished_round(self) -> OpenRound | None:
         with self._database.read() as db:

@@ -105,7 +105,7 @@ def _violations(
     """Tell which pods violate a budget; each row's pods draw on the budgets anew, in their order."""
     violates = np.zeros(len(ids), dtype=np.bool_)
     for budget in cluster.objects.pod_disruption_budgets.all():
-        matched = _matched(cluster, budget, ids)
+        matched = drawing_on(cluster, budget, ids)
         if not matched.any():
             continue
         drawn = np.cumsum(matched, dtype=np.int64)
@@ -115,7 +115,7 @@ def _violations(
     return violates
 
 
-def _matched(cluster: Cluster, budget: PodDisruptionBudget, ids: PodIds) -> BoolColumn:
+def drawing_on(cluster: Cluster, budget: PodDisruptionBudget, ids: PodIds) -> BoolColumn:
     """Tell which pods draw on a budget (bool[n])."""
     nothing = np.zeros(len(ids), dtype=np.bool_)
     pods, namespace_id = cluster.pods, cluster.namespaces.find(budget.metadata.namespace or "default")
