@@ -11,7 +11,7 @@ from berth.releases.module import MODULE_RELEASES, addition_profile
 from berth.scheduling import compiled
 from berth.scheduling.warming import exercises
 
-# The machine may be slow, and nothing is kept between runs.
+# The machine may be slow, and no example is kept between runs.
 settings.register_profile(
     "berth", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )

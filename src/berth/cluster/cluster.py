@@ -465,7 +465,7 @@ class Cluster:
             np.add.at(self.requested.of(resource_id), at, sign * held[spec_ids])
         for column, amounts in zip(self._nonzero, self.specs.nonzero(), strict=True):
             np.add.at(column.values, at, sign * amounts[spec_ids])
-        for spec_id in np.unique(spec_ids).tolist():
+        for spec_id in np.flatnonzero(np.bincount(spec_ids)).tolist():
             info = self.specs[spec_id]
             if info.host_ports or info.has_affinity:
                 alike = spec_ids == spec_id

@@ -285,9 +285,10 @@ class PodTable:
 
     def _room_for(self, n: int) -> PodIds:
         """Return the ids of new pods, those of pods that went first."""
-        cut = max(0, len(self._free) - n)
-        again = self._free[cut:][::-1]
-        del self._free[cut:]
+        n_left = max(0, len(self._free) - n)
+        # The last that went come first, as one at a time.
+        again = self._free[n_left:][::-1]
+        del self._free[n_left:]
         start = len(self.names)
         self._grow(n - len(again))
         return np.array([*again, *range(start, len(self.names))], dtype=np.intp)

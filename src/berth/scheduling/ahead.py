@@ -66,12 +66,12 @@ class LocalScores:
         ----------
         placed : int32[m]
             The placements on every position: a whole level is computed where many are about to need it, or when as much
-            has been spent on runs.
+            has been spent on runs as levels in their place would have cost.
         """
         is_next = k == self._n_levels
         if is_next and (
-            self._spent >= _RUN_COST + len(self._rows)
-            or np.count_nonzero(placed >= k - 1) * _SHARE_OF_LEVEL >= len(placed)
+            np.count_nonzero(placed >= k - 1) * _SHARE_OF_LEVEL >= len(placed)
+            or self._spent >= (_RUN_COST + len(self._rows)) * self._use_of_runs(placed)
         ):
             self._spent = 0
             self._add_level()
@@ -94,6 +94,11 @@ class LocalScores:
                     for column, score in zip(found, scores, strict=True):
                         column[i] = score[k - start]
         return found
+
+    def _use_of_runs(self, placed: Int32s) -> float:
+        """Return how many placements a run has served on average: where it is long, rows take many pods in a row."""
+        served = (placed - self.run_start)[self.run_at >= 0]
+        return max(1.0, float(served.mean())) if len(served) else 1.0
 
     def _add_level(self) -> None:
         if self._n_levels == len(self._levels):
