@@ -52,6 +52,8 @@ def test_a_scheduler_asks_for_what_it_follows_and_writes() -> None:
         ("create", "pods/binding"),
         ("patch", "pods/status"),
         ("delete", "pods"),
+        ("patch", "persistentvolumes"),
+        ("patch", "persistentvolumeclaims"),
         ("create", "events"),
         ("patch", "events"),
     }

@@ -182,16 +182,14 @@ class Binder:
                 self._unconfirmed.pop(binding.uid, None)
 
     async def _prepare(self, binding: Binding, wanted: Sequence[Preparation]) -> None:
-        try:
-            for preparation in wanted:
+        for preparation in wanted:
+            try:
                 await preparation.prepare(binding.queued.pod, binding.node_name)
-        except PrepareError as error:
-            self._fail(binding, f"running PreBind plugin: {error}")
-            return
-        except Exception as error:
-            log.exception("%s: unexpected failure before binding", binding.path)
-            self._fail(binding, f"running PreBind plugin: {error}")
-            return
+            except Exception as error:
+                if not isinstance(error, PrepareError):
+                    log.exception("%s: unexpected failure before binding", binding.path)
+                self._fail(binding, f'running PreBind plugin "{preparation.name}": {error}')
+                return
         self._workers.put(binding)
 
     async def _bind(self, binding: Binding) -> None:

@@ -16,7 +16,6 @@ from berth.config.settings import Settings
 from berth.live.client import ApiClient, Limits
 from berth.live.credentials import Credentials
 from berth.live.live_cluster import LiveCluster
-from berth.live.preparing import UnboundClaims
 from berth.live.rights import (
     RightsMissingError,
     in_words,
@@ -25,6 +24,7 @@ from berth.live.rights import (
     scheduler_rights,
 )
 from berth.live.scheduler import LiveScheduler
+from berth.live.volumes import VolumePreparation
 from berth.scheduling.queueing import Backoff
 from berth.scheduling.ties import TieBreaker
 from berth.service.live_module import LiveModule
@@ -131,7 +131,7 @@ def _scheduler(
         live,
         configured.profiles,
         reservations=module.reservations if module else None,
-        preparations=(UnboundClaims(live.cluster),),
+        preparations=(VolumePreparation(client, live.cluster),),
         backoff=Backoff(configured.initial_backoff_s, configured.longest_backoff_s),
         ties=setup.ties,
     )
