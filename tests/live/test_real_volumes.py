@@ -148,8 +148,9 @@ async def _local_volumes(plane: ControlPlane) -> None:
         await made.make("PersistentVolume", *(a_volume(v, made.class_name, node) for v, node in on.items()))
         # Two claims a pod, both on one node: there are two pairs for each.
         await made.make("PersistentVolumeClaim", *(a_claim(f"c{i}", made.class_name) for i in range(14)))
+        # They are there before the scheduler is: it takes them from the queue all at once.
+        await made.make("Pod", *(a_user(f"p{i}", f"c{2 * i}", f"c{2 * i + 1}") for i in range(6)))
         async with scheduling(made.client) as scheduler:
-            await made.make("Pod", *(a_user(f"p{i}", f"c{2 * i}", f"c{2 * i + 1}") for i in range(6)))
             nodes = await until_bound(made.client, made.namespace, *(f"p{i}" for i in range(6)))
             assert sorted(Counter(nodes.values()).values()) == [2, 2, 2]
             taken = []

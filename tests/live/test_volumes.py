@@ -30,7 +30,7 @@ FAILED = "binding volumes: "
 
 
 def a_claim(class_name: str, volume: str = "", uid: str = "uid-c", **annotations: str) -> Json:
-    spec = {"storageClassName": class_name, "accessModes": ["ReadWriteOnce"]}
+    spec: Json = {"storageClassName": class_name, "accessModes": ["ReadWriteOnce"]}
     spec |= {"resources": {"requests": {"storage": "1Gi"}}, "volumeName": volume}
     if volume:
         annotations = {BIND_COMPLETED: "yes"} | annotations
