@@ -152,6 +152,9 @@ async def _held_back(plane: ControlPlane) -> None:
             assert told["observedGeneration"] == pods["low"]["metadata"]["generation"]
             assert condition_of(pods["gated"])["reason"] == "SchedulingGated"  # the API server's own
             assert scheduler.queue.pending == {"active": 0, "backoff": 0, "unschedulable": 1, "gated": 1}
+            for plugin in ("NodeResourcesFit", "NodeAffinity", "SchedulingGates"):
+                line = f'scheduler_unschedulable_pods{{plugin="{plugin}",profile="berth"}} 1.0'
+                assert line.encode() in scheduler.metrics.text()
             # A node comes, and the gate goes.
             await client.post("/api/v1/nodes", real.node(4))
             await client.patch(f"{path}/gated", {"spec": {"schedulingGates": None}})
