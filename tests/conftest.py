@@ -17,8 +17,13 @@ settings.register_profile(
 )
 settings.load_profile("berth")
 
-_CLASSED = ("LeastRequestedPriority", "SelectorSpreadPriority", "InterPodAffinityPriority")
-"""Priorities that make batches of every kind."""
+_PRIORITIES = (
+    "LeastRequestedPriority",
+    "SelectorSpreadPriority",
+    "InterPodAffinityPriority",
+    "TaintTolerationPriority",
+)
+"""Those that make use of all loops."""
 
 pytest_plugins = ["tests.control_plane.fixtures"]
 
@@ -32,7 +37,9 @@ def compiled_loops() -> None:
     keep_kernels(os.environ)
     # Streams have narrow totals and, with heavy weights, wide ones.
     for release, weight in zip(MODULE_RELEASES.values(), (1, 1_000), strict=True):
-        for group, exercise in exercises(addition_profile(dict.fromkeys(_CLASSED, weight), module=release)):
+        for group, exercise in exercises(
+            addition_profile(dict.fromkeys(_PRIORITIES, weight), module=release)
+        ):
             with group.using(group.load()):
                 exercise()
     compiled.keep_in(None)

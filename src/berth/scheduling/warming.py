@@ -10,7 +10,7 @@ import numpy as np
 from berth.cluster.cluster import Cluster, Incoming
 from berth.framework.profile import Profile
 from berth.objects.base import LabelSelector, ObjectMeta
-from berth.objects.nodes import Node, NodeStatus
+from berth.objects.nodes import Node, NodeSpec, NodeStatus, Taint
 from berth.objects.pods import (
     Affinity,
     Container,
@@ -50,12 +50,13 @@ def exercises(profile: Profile) -> Iterable[tuple[Group[Any], Exercise]]:
 
 
 def _cluster() -> tuple[Cluster, list[Incoming]]:
-    """Return two nodes with room for all, a pod of no service, one of a service, and one that avoids its like."""
+    """Return two nodes with room for all, one of them tainted, and pods: of no service, of one, avoiding its like."""
     cluster = Cluster()
     status = NodeStatus(allocatable={"cpu": "99", "memory": "99Gi", "pods": "99"})
-    for name in ("n1", "n2"):
+    for name, taints in (("n1", ()), ("n2", (Taint(key="x", effect="PreferNoSchedule"),))):
         labels = {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": name, "rack": "r"}
-        cluster.put_node(Node(metadata=ObjectMeta(name=name, labels=labels), status=status))
+        meta, spec_of_node = ObjectMeta(name=name, labels=labels), NodeSpec(taints=taints)
+        cluster.put_node(Node(metadata=meta, spec=spec_of_node, status=status))
     cluster.put(Service(metadata=ObjectMeta(name="x", namespace="x"), spec=ServiceSpec(selector=_LABELS)))
     asked = ResourceRequirements(requests={"cpu": "1", "memory": "1Mi"})
     spec = PodSpec(containers=(Container(name="x", resources=asked),))
