@@ -18,7 +18,7 @@ from tests.module.examples import scenario_lines
 COMMANDS = sorted(
     command.callback.__name__ for command in app.registered_commands if command.callback is not None
 )
-LONG = {"serve", "bench"}  # one never ends, the other takes a minute
+LONG = {"serve", "run", "bench"}  # two never end, the third takes a minute
 HEAVY = ("numpy", "yaml", "pydantic", "msgspec", "fastapi", "rich.progress")
 
 

@@ -10,7 +10,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "con
 
 _FENCE = re.compile(r"^```(?P<info>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 _TITLE = re.compile(r"\btitle=(\S+)")
-_NEEDS_MORE = re.compile(r"berth (serve|bench)\b|\.db\b|kubectl")
+_NEEDS_MORE = re.compile(r"berth (serve|run|bench)\b|\.db\b|kubectl")
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,6 +89,15 @@ async def until(condition: Callable[[], bool], what: str, timeout_s: float = 60.
         await asyncio.sleep(0.05)
 
 
+async def until_async(condition: Callable[[], Awaitable[bool]], what: str, timeout_s: float = 60.0) -> None:
+    """Likewise, of something that has to be asked for."""
+    deadline = time.monotonic() + timeout_s
+    while not await condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"waited in vain for {what}")
+        await asyncio.sleep(0.1)
+
+
 async def until_equal(cluster: Cluster, wanted: Cluster, timeout_s: float = 30.0) -> None:
     """Wait until a cluster has heard of all, and compare."""
     columns = columns_of(wanted)

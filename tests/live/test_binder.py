@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -41,11 +42,22 @@ class World:
 
 
 class Preparing:
+    name: ClassVar[str] = "Disks"
+
     def __init__(self, error: str = "") -> None:
         self._error = error
 
     def concerns(self, pod: Incoming) -> bool:
         return pod.name == "p"
+
+    def reserve(self, pod: Incoming, node_name: str) -> None:
+        raise AssertionError
+
+    def unreserve(self, pod: Incoming) -> None:
+        raise AssertionError
+
+    def settle(self, pod: Incoming) -> None:
+        raise AssertionError
 
     async def prepare(self, pod: Incoming, node_name: str) -> None:
         await asyncio.sleep(0)
@@ -187,7 +199,7 @@ def test_a_pod_whose_binding_no_watch_tells_of_is_asked_for(
 
 
 @pytest.mark.parametrize(
-    ("error", "told"), [("", "bound"), ("no disk", "failed: running PreBind plugin: no disk")]
+    ("error", "told"), [("", "bound"), ("no disk", 'failed: running PreBind plugin "Disks": no disk')]
 )
 def test_a_pod_is_made_ready_before_it_is_bound(tmp_path: Path, error: str, told: str) -> None:
     async def bind(world: World) -> None:

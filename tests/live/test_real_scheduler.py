@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from berth.cluster.cluster import Cluster
 from berth.live.client import ApiClient
 from berth.live.live_cluster import LiveCluster
+from berth.live.preparing import Preparation
 from berth.live.reflector import Pace
 from berth.live.scheduler import LiveScheduler
 from berth.releases.modern import RELEASE_1_36
@@ -24,11 +25,15 @@ NAME = "berth"
 
 
 @asynccontextmanager
-async def scheduling(client: ApiClient, **more: Any) -> AsyncIterator[LiveScheduler]:
+async def scheduling(
+    client: ApiClient, preparing: Callable[[Cluster], Preparation] | None = None, **more: Any
+) -> AsyncIterator[LiveScheduler]:
     """A scheduler named berth, with 1.36's default profile."""
     options = Options()
     live = LiveCluster(client, Cluster(RELEASE_1_36.accounting_for(options)), pace=QUICK)
-    scheduler = LiveScheduler(client, live, {NAME: provider_profile(RELEASE_1_36, options)}, **more)
+    preparations = [preparing(live.cluster)] if preparing else []
+    profiles = {NAME: provider_profile(RELEASE_1_36, options)}
+    scheduler = LiveScheduler(client, live, profiles, preparations=preparations, **more)
     async with live:
         await live.wait_synced()
         running = asyncio.create_task(scheduler.run())
@@ -146,6 +151,9 @@ async def _held_back(plane: ControlPlane) -> None:
             assert told["observedGeneration"] == pods["low"]["metadata"]["generation"]
             assert condition_of(pods["gated"])["reason"] == "SchedulingGated"  # the API server's own
             assert scheduler.queue.pending == {"active": 0, "backoff": 0, "unschedulable": 1, "gated": 1}
+            for plugin in ("NodeResourcesFit", "NodeAffinity", "SchedulingGates"):
+                line = f'scheduler_unschedulable_pods{{plugin="{plugin}",profile="berth"}} 1.0'
+                assert line.encode() in scheduler.metrics.text()
             # A node comes, and the gate goes.
             await client.post("/api/v1/nodes", real.node(4))
             await client.patch(f"{path}/gated", {"spec": {"schedulingGates": None}})

@@ -27,7 +27,7 @@ from berth.scheduling.queueing import QueuedPod
 
 log = logging.getLogger(__name__)
 
-_TROUBLE = (ApiError, ConnectionLostError, CredentialsError)
+_TROUBLE = (ApiError, ConnectionLostError, CredentialsError, msgspec.DecodeError)
 _ASK_AGAIN_S = 1.0
 
 
@@ -182,12 +182,14 @@ class Binder:
                 self._unconfirmed.pop(binding.uid, None)
 
     async def _prepare(self, binding: Binding, wanted: Sequence[Preparation]) -> None:
-        try:
-            for preparation in wanted:
+        for preparation in wanted:
+            try:
                 await preparation.prepare(binding.queued.pod, binding.node_name)
-        except PrepareError as error:
-            self._fail(binding, f"running PreBind plugin: {error}")
-            return
+            except Exception as error:
+                if not isinstance(error, PrepareError):
+                    log.exception("%s: unexpected failure before binding", binding.path)
+                self._fail(binding, f'running PreBind plugin "{preparation.name}": {error}')
+                return
         self._workers.put(binding)
 
     async def _bind(self, binding: Binding) -> None:

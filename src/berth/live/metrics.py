@@ -17,11 +17,15 @@ def _doubling(first: float, n: int) -> tuple[float, ...]:
     return tuple(first * 2**i for i in range(n))
 
 
+GaugeValues = tuple[str, str, tuple[str, ...], dict[tuple[str, ...], float]]
+"""Name, help, labels, and values by those of the labels."""
+
+
 class Source(Protocol):
     """What is read when somebody asks."""
 
-    def gauges(self) -> Iterable[tuple[str, str, str, dict[str, float]]]:
-        """Yield name, help, label (empty for none) and values by the label."""
+    def gauges(self) -> Iterable[GaugeValues]:
+        """Yield what is as it is."""
 
     def incoming(self) -> Iterable[tuple[str, str, int]]:
         """Yield queue, event and how many pods came there by it."""
@@ -117,10 +121,10 @@ class _Read(Collector):
         self._source = source
 
     def collect(self) -> Iterable[Metric]:
-        for name, words, label, values in self._source.gauges():
-            gauge = GaugeMetricFamily(name, words, labels=[label] if label else [])
+        for name, words, labels, values in self._source.gauges():
+            gauge = GaugeMetricFamily(name, words, labels=labels)
             for key, value in values.items():
-                gauge.add_metric([key] if label else [], value)
+                gauge.add_metric(key, value)
             yield gauge
         counter = CounterMetricFamily(
             "scheduler_queue_incoming_pods",

@@ -106,7 +106,7 @@ class Recorder:
         client: ApiClient,
         *,
         most: int = 10_000,
-        n_workers: int = 8,
+        n_workers: int = 16,
         on_dropped: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.time,
     ) -> None:

@@ -39,6 +39,10 @@ def scheduler_rights() -> tuple[Right, ...]:
         Right("delete", "", "pods"),
         Right("create", "", "pods/binding"),
         Right("patch", "", "pods/status"),
+        Right("get", "", "persistentvolumes"),
+        Right("patch", "", "persistentvolumes"),
+        Right("get", "", "persistentvolumeclaims"),
+        Right("patch", "", "persistentvolumeclaims"),
         Right("create", "events.k8s.io", "events"),
         Right("patch", "events.k8s.io", "events"),
     ]

@@ -17,6 +17,7 @@ from berth.framework.changes import Hint, Wakes, helps_always, pod_changes
 from berth.framework.profile import Profile
 from berth.live.binder import Binder, BinderLimits, Binding
 from berth.live.client import ApiClient
+from berth.live.gauges import Gauges
 from berth.live.intake import Intake
 from berth.live.live_cluster import LiveCluster
 from berth.live.metrics import Metrics
@@ -100,9 +101,9 @@ class LiveScheduler:
         self._reservations = reservations or NoReservations()
         hints = Hints(live.cluster, profiles, (SchedulingGates(), _Held()))
         self.queue = SchedulingQueue(hints, backoff)
-        self._turns = Turns(live.cluster, profiles, self.queue.nominator, ties)
+        self._preparations = preparations
+        self._turns = Turns(live.cluster, profiles, self.queue.nominator, ties, self._is_prepared)
         self.metrics = Metrics(profiles)
-        self.metrics.read(self)
         self._intake = Intake(live.cluster, self.queue, profiles, time.monotonic)
         self._intake.on_arrival = self._wake
         self._recorder = Recorder(client, on_dropped=self.metrics.events_dropped.inc)
@@ -117,6 +118,7 @@ class LiveScheduler:
             preparations=preparations,
             limits=self._limits.binder,
         )
+        self.metrics.read(Gauges(self.queue, live, self._binder, self._recorder))
         self._awake = asyncio.Event()
         self._decided: dict[str, Binding] = {}
         # In the order in which they end: each may have work for those after it.
@@ -132,6 +134,7 @@ class LiveScheduler:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._tend(), name="queue")
             tasks.create_task(self._schedule(), name="scheduler")
+            tasks.create_task(self._confirm(), name="confirmation")
 
     async def finish(self, grace_s: float) -> bool:
         """After `run` was cancelled: wait for what is under way, and end; False if something had to be cut off."""
@@ -176,9 +179,12 @@ class LiveScheduler:
             self.queue.flush_backoff(time.monotonic())
             if ticks % 30 == 0:
                 self.queue.flush_unschedulable(time.monotonic())
-            if ticks % 10 == 0:
-                await self._binder.confirm()
             self._wake()
+
+    async def _confirm(self) -> None:
+        while True:
+            await asyncio.sleep(10.0)
+            await self._binder.confirm()
 
     # -- decisions ---------------------------------------------------------------------------------------------------
 
@@ -213,6 +219,9 @@ class LiveScheduler:
         self._live.state.expect(queued.uid, placed.assumed)
         self.queue.nominator.remove(queued.uid)
         binding = Binding(queued, self._cluster.nodes.names[placed.row], began, is_claimed)
+        for preparation in self._preparations:
+            if preparation.concerns(queued.pod):
+                preparation.reserve(queued.pod, binding.node_name)
         self._decided[queued.uid] = binding
         self._binder.put(binding)
 
@@ -253,6 +262,9 @@ class LiveScheduler:
         self.queue.activate(uid, time.monotonic())
         self._wake()
 
+    def _is_prepared(self, pod: Incoming) -> bool:
+        return any(preparation.concerns(pod) for preparation in self._preparations)
+
     # -- outcomes ----------------------------------------------------------------------------------------------------
 
     def _bound(self, binding: Binding, seconds: float) -> None:
@@ -286,6 +298,8 @@ class LiveScheduler:
     def _leave(self, binding: Binding, *, is_bound: bool) -> None:
         self._decided.pop(binding.uid, None)
         self._statuses.forget(binding.uid)
+        for preparation in self._preparations:
+            (preparation.settle if is_bound else preparation.unreserve)(binding.queued.pod)
         if binding.is_claimed:
             self._reservations.settled(binding.uid, is_bound=is_bound)
         if self._binder.n_waiting < self._limits.ahead:
@@ -300,49 +314,3 @@ class LiveScheduler:
     def _tell(self, pod: Incoming, reason: str, message: str, nominated_node: str | None) -> None:
         self._recorder.failed(pod, message)
         self._statuses.put(pod, Status(reason, message, nominated_node))
-
-    # -- what metrics read -------------------------------------------------------------------------------------------
-
-    def gauges(self) -> Iterable[tuple[str, str, str, dict[str, float]]]:
-        """Yield name, help, label and values of what is as it is."""
-        yield (
-            "scheduler_pending_pods",
-            "Number of pending pods, by the queue type.",
-            "queue",
-            {name: float(n) for name, n in self.queue.pending.items()},
-        )
-        yield (
-            "scheduler_cache_size",
-            "Number of nodes, pods, and assumed (bound) pods.",
-            "type",
-            {
-                "nodes": float(len(self._cluster.nodes)),
-                "pods": float(len(self._cluster.pods)),
-                "assumed_pods": float(self._live.state.n_assumed),
-            },
-        )
-        for name, words, value in (
-            ("berth_binds_in_flight", "Bindings under way.", self._binder.n_under_way),
-            ("berth_binds_waiting", "Pods that are decided and wait to be bound.", self._binder.n_waiting),
-            ("berth_binds_preparing", "Pods that are made ready to be bound.", self._binder.n_preparing),
-            ("berth_events_waiting", "Events that wait to be written.", self._recorder.n_waiting),
-        ):
-            yield name, words, "", {"": float(value)}
-        reflectors = self._live.reflectors.items()
-        yield (
-            "berth_reflector_lists",
-            "How often all of a kind was listed.",
-            "kind",
-            {kind: float(reflector.n_lists) for kind, reflector in reflectors},
-        )
-        yield (
-            "berth_reflector_trouble",
-            "Whether a kind can't be followed at present.",
-            "kind",
-            {kind: float(bool(reflector.trouble)) for kind, reflector in reflectors},
-        )
-
-    def incoming(self) -> Iterable[tuple[str, str, int]]:
-        """Yield queue, event and how many pods came there by it."""
-        for (queue, event), count in self.queue.incoming.items():
-            yield queue, event, count

@@ -6,7 +6,7 @@ decided when its nomination is known.
 Source: 1.36, ``schedule_one.go`` (``SchedulePod``, ``evaluateNominatedNode``, ``PostFilter``).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 
@@ -100,6 +100,8 @@ class Turns:
     ----------
     nominator : Nominator
         The queue's.
+    moves_more : callable
+        Tells whether a pod that is placed changes more of the cluster than what its node holds: it is a turn of its own.
     """
 
     def __init__(
@@ -108,11 +110,13 @@ class Turns:
         profiles: Mapping[str, Profile],
         nominator: Nominator,
         ties: TieBreaker | None = None,
+        moves_more: Callable[[Incoming], bool] = lambda pod: False,
     ) -> None:
         self._cluster = cluster
         self._evaluations = {name: Evaluations(profile, cluster) for name, profile in profiles.items()}
         self._nominator = nominator
         self._ties = ties or TieBreaker()
+        self._moves_more = moves_more
         self._known: dict[tuple[str, tuple[int, ...]], _Known] = {}
         self._beyond_preemption: set[tuple[str, tuple[int, ...]]] = set()
 
@@ -139,10 +143,12 @@ class Turns:
         return Placed(queued, row, int(self._assume(queued.pod, row)))
 
     def _is_alone(self, queued: QueuedPod) -> bool:
-        """Tell whether a pod was promised a node, or has to leave others the room that was promised to them."""
+        """Tell whether a pod was promised a node, has to leave others the room that was promised to them, or moves more."""
+        pod = queued.pod
+        if self._moves_more(pod):
+            return True
         if not len(self._nominator):
             return False
-        pod = queued.pod
         return bool(self._nominator.node_of(pod.uid) or self._nominator.beside(pod, self._cluster.nodes.row))
 
     # -- many --------------------------------------------------------------------------------------------------------

@@ -15,9 +15,9 @@ from berth.config.configured import Configured
 from berth.live.client import ApiClient, Limits
 from berth.live.credentials import Credentials
 from berth.live.live_cluster import LiveCluster
-from berth.live.preparing import UnboundClaims
 from berth.live.rights import RightsMissingError, in_words, missing_rights, scheduler_rights
 from berth.live.scheduler import LiveScheduler
+from berth.live.volumes import VolumePreparation
 from berth.scheduling.queueing import Backoff
 from berth.scheduling.ties import TieBreaker
 from berth.service.probes import make_probes
@@ -72,9 +72,11 @@ async def run_live(setup: LiveSetup) -> None:
         serving = asyncio.create_task(server.serve(sockets=[setup.bound]))
         try:
             async with live:
-                await _first_of(stopping.wait(), _schedule(live, scheduler, setup))
-                if not await scheduler.finish(setup.grace_s):
-                    log.warning("not all that was under way has ended within %g s", setup.grace_s)
+                try:
+                    await _first_of(stopping.wait(), _schedule(live, scheduler, setup))
+                finally:
+                    if not await scheduler.finish(setup.grace_s):
+                        log.warning("not all that was under way has ended within %g s", setup.grace_s)
         finally:
             server.should_exit = True
             await serving
@@ -82,13 +84,12 @@ async def run_live(setup: LiveSetup) -> None:
 
 def _scheduler(client: ApiClient, live: LiveCluster, setup: LiveSetup) -> LiveScheduler:
     configured = setup.configured
-    for profile in configured.profiles.values():
-        warm_up_profile(profile)
+    warm_up_profile(next(iter(configured.profiles.values())))
     return LiveScheduler(
         client,
         live,
         configured.profiles,
-        preparations=(UnboundClaims(live.cluster),),
+        preparations=(VolumePreparation(client, live.cluster),),
         backoff=Backoff(configured.initial_backoff_s, configured.longest_backoff_s),
         ties=setup.ties,
     )

@@ -11,7 +11,7 @@ from berth.cluster.cluster import Incoming
 from berth.framework.changes import Action, AssignedPodChange, Change, Resource, label, own_changes
 from berth.scheduling.queueing.backoff import Backoff
 from berth.scheduling.queueing.heap import PodHeap
-from berth.scheduling.queueing.hints import Hints
+from berth.scheduling.queueing.hints import DEFAULT_SCHEDULER, Hints
 from berth.scheduling.queueing.in_flight import InFlight
 from berth.scheduling.queueing.nominator import Nominator
 from berth.scheduling.queueing.pod import Place, QueuedPod
@@ -74,6 +74,15 @@ class SchedulingQueue:
             "unschedulable": len(self._waiting) - self._waiting.n_gated,
             "gated": self._waiting.n_gated,
         }
+
+    @property
+    def rejectors(self) -> Counter[tuple[str, str]]:
+        """How many pods wait for which filter or gate, by scheduler's name: ``scheduler_unschedulable_pods``."""
+        return Counter(
+            (name, queued.pod.info.spec.scheduler_name or DEFAULT_SCHEDULER)
+            for queued in self._waiting.pods()
+            for name in queued.rejected_by
+        )
 
     @property
     def n_in_flight(self) -> int:
