@@ -85,7 +85,16 @@ orders = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 6)), min_size=1, m
 )
 
 
-@pytest.mark.parametrize("run", [1, pending.RUN], ids=["in runs", "in a stream"])
+WAYS = {"in runs": {"RUN": 1}, "in a stream": {"RUN": 1000}, "one at a time": {"FEW": 1000}}
+
+
+def go(patch: pytest.MonkeyPatch, way: str) -> None:
+    """Have all placed in a certain way."""
+    for name, value in ({"FEW": 0, "FEW_OF_SHAPE": 0} | WAYS[way]).items():
+        patch.setattr(pending, name, value)
+
+
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
 @settings(max_examples=20, deadline=None)
 @given(
@@ -95,21 +104,24 @@ orders = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 6)), min_size=1, m
     rule=st.sampled_from(RULES),
 )
 def test_all_are_decided_as_one_at_a_time(
-    run: int, profile: Profile, cluster: Cluster, shapes: list[Pod], order: list[int], rule: TieRule
+    way: str, profile: Profile, cluster: Cluster, shapes: list[Pod], order: list[int], rule: TieRule
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pending, "RUN", run)
+        go(patch, way)
         check_alike(cluster, shapes, order, profile, rule)
 
 
-def test_the_way_is_chosen_by_the_mean_length_of_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_way_is_chosen_by_how_many_they_are_and_the_mean_length_of_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     chosen = []
-    for name in ("_in_runs", "_in_a_stream"):
+    for name in ("_one_at_a_time", "_in_runs", "_in_a_stream"):
         monkeypatch.setattr(pending, name, lambda *_, name=name: chosen.append(name))
-    monkeypatch.setattr(pending, "RUN", 3)
-    for order in ([0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1], [0] * 9 + [1, 0, 1], [0, 1] * 9):
+    for name, value in (("RUN", 3), ("FEW", 1), ("FEW_OF_SHAPE", 2)):
+        monkeypatch.setattr(pending, name, value)
+    for order in ([0] * 4, [0, 0, 0, 1, 1, 1], [0, 0, 0, 1, 1], [0] * 9 + [1, 0, 1], [0, 1] * 9):
         placed_in(a_cluster(a_node("n1")), [a_pod(), a_pod(cpu="1")], order, TODAY, TieBreaker())
-    assert chosen == ["_in_runs", "_in_a_stream", "_in_runs", "_in_a_stream"]
+    assert chosen == ["_one_at_a_time", "_in_runs", "_in_a_stream", "_in_runs", "_in_a_stream"]
 
 
 def test_no_pods_at_all() -> None:
@@ -120,9 +132,9 @@ def test_no_pods_at_all() -> None:
     }
 
 
-@pytest.mark.parametrize("run", [1, 40])
-def test_whoever_takes_the_placements_may_count_them(monkeypatch: pytest.MonkeyPatch, run: int) -> None:
-    monkeypatch.setattr(pending, "RUN", run)
+@pytest.mark.parametrize("way", WAYS)
+def test_whoever_takes_the_placements_may_count_them(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
+    go(monkeypatch, way)
     cluster = a_cluster(*(a_node(f"n{i}", cpu="2") for i in range(9)), services=[a_service("web")])
     incoming = [
         cluster.incoming(a_pod(cpu="500m")),

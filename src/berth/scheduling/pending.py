@@ -1,6 +1,7 @@
 """Pods of any shapes, decided in the order in which they wait: the one way in for whoever has many.
 
 Runs of equal pods are placed as batches, pods that change from one to the next as a stream; both decide as one at a time.
+Few pods are decided one at a time indeed, for beginning a batch or a stream takes longer.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,13 +15,15 @@ from berth.cluster.arrays import NONE, IdColumn, IntColumn
 from berth.cluster.cluster import Incoming
 from berth.cluster.pods import PodIds
 from berth.scheduling.batch import place_columns
-from berth.scheduling.decide import weigh
+from berth.scheduling.decide import decide, weigh
 from berth.scheduling.evaluations import Evaluations
 from berth.scheduling.stream import place_stream
 from berth.scheduling.ties import TieBreaker
 
 RUN = 40
 """From this mean length of runs on, batches take less time than a stream: what a batch takes to begin, measured."""
+FEW, FEW_OF_SHAPE = 10, 3
+"""With fewer pods than this, and so many more for each shape, one at a time takes less time than either, measured."""
 
 Assume = Callable[[int, IntColumn, IdColumn], PodIds]
 
@@ -113,6 +116,8 @@ def place_all(
     n = len(order)
     starts = np.flatnonzero(np.diff(order, prepend=-1))
     place = _in_runs if n >= RUN * len(starts) else _in_a_stream
+    if n < FEW + FEW_OF_SHAPE * len(pods):
+        place = _one_at_a_time
     placed = PlacedPods(
         row=np.full(n, NONE, dtype=np.int32),
         total=np.full(n, -1, dtype=np.int64),
@@ -124,6 +129,16 @@ def place_all(
     )
     place(placed, starts, ties, assume or assume_all)
     return placed
+
+
+def _one_at_a_time(placed: PlacedPods, starts: IntColumn, ties: TieBreaker, assume: Assume) -> None:
+    """Decide for each by itself."""
+    for i, shape in enumerate(placed._order.tolist()):
+        decision = decide(placed._evaluations.of(placed._pods[shape]), ties)
+        placed.n_feasible[i] = decision.n_feasible
+        if decision.row is not None:
+            placed.row[i], placed.total[i] = decision.row, decision.score or 0
+            (placed.pod[i],) = assume(shape, np.array([i]), placed.row[i : i + 1])
 
 
 def _in_runs(placed: PlacedPods, starts: IntColumn, ties: TieBreaker, assume: Assume) -> None:
