@@ -16,6 +16,7 @@ import pytest
 from berth.sim.control_plane.plane import TOKEN, ControlPlane
 from tests.cli.runner import berth
 from tests.live import real
+from tests.live.fake_api import a_kubeconfig
 from tests.live.real import path_of
 from tests.live.test_real_scheduler import a_pod, until_bound
 from tests.service.worlds import own_environment
@@ -125,6 +126,15 @@ def test_what_can_t_be_used_is_refused(options: list[str], words: str) -> None:
     run = berth("run", "--listen", "127.0.0.1:0", *options, env={"KUBERNETES_SERVICE_HOST": "10.0.0.1"})
     assert run.code == 2
     assert words in run.err
+
+
+def test_an_api_server_that_is_not_there_is_told(tmp_path: Path) -> None:
+    run = berth(
+        "run", "--listen", "127.0.0.1:0", "--kubeconfig", a_kubeconfig(tmp_path, "http://127.0.0.1:1")
+    )
+    assert run.code == 2
+    assert run.out.startswith("Berth schedules pods of berth on http://127.0.0.1:1\n")
+    assert "error: http://127.0.0.1:1: Cannot connect" in run.err
 
 
 def test_two_configurations_of_a_kind_are_one_too_many(tmp_path: Path) -> None:

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from berth.cluster.cluster import Cluster
 from berth.framework.profile import Profile
+from berth.objects.base import ObjectMeta
 from berth.objects.pods import Pod
+from berth.objects.storage import PersistentVolumeClaim, PersistentVolumeClaimSpec, StorageClass
 from berth.releases.modern import RELEASE_1_36
 from berth.releases.profiles import provider_profile
 from berth.releases.release import Options
@@ -144,3 +146,17 @@ def test_without_nodes_there_is_no_rejector() -> None:
         frozenset(),
         False,
     )
+
+
+def test_an_error_of_the_decision_is_none_of_the_nodes() -> None:
+    cluster = a_cluster(*NODES)
+    cluster.put(StorageClass(metadata=ObjectMeta(name="odd"), provisioner="example.com/disk"))
+    claim = PersistentVolumeClaim(
+        metadata=ObjectMeta(name="data", namespace="default"),
+        spec=PersistentVolumeClaimSpec(storage_class_name="odd"),
+    )
+    cluster.put(claim)
+    (outcome,) = decided(cluster, Nominator(), a_pod("p", claims=["data"]))
+    assert isinstance(outcome, Turned)
+    assert (outcome.is_error, outcome.rejected_by, outcome.preemption) == (True, frozenset(), None)
+    assert 'VolumeBindingMode not set for StorageClass "odd"' in outcome.message

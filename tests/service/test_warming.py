@@ -14,7 +14,7 @@ def test_every_group_is_warmed_up(monkeypatch: pytest.MonkeyPatch) -> None:
     warmed = []
     monkeypatch.setattr(Group, "warm_up", lambda group, exercise: warmed.append((group.name, exercise)))
     warm_up(Settings()).join()
-    assert [name for name, _ in warmed] == ["batch", "stream"]
+    assert [name for name, _ in warmed] == ["batch", "stream", "look"]
 
 
 def test_what_goes_wrong_is_told_once(
@@ -27,5 +27,5 @@ def test_what_goes_wrong_is_told_once(
     with caplog.at_level(logging.WARNING, warming.__name__):
         warm_up(Settings()).join()
     assert [record.message for record in caplog.records] == [
-        "loops could not be compiled, rounds run without"
+        "loops could not be compiled, Python does without"
     ]

@@ -24,6 +24,7 @@ from berth.live.workers import Workers
 log = logging.getLogger(__name__)
 
 _N_WORKERS = 8
+_MANY = 1000
 
 
 def utc_now() -> datetime:
@@ -98,6 +99,8 @@ class StatusWriter:
         if waiting is None or status == written:
             return
         self._written[uid] = status
+        if len(self._written) > 2 * len(self._waiting) + _MANY:
+            self._written = {uid: status for uid, status in self._written.items() if uid in self._waiting}
         body = self._body(pod, status, waiting, is_told=waiting.is_told or bool(written and written.reason))
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/status"
         try:
