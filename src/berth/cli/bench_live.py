@@ -42,7 +42,7 @@ def _write_table(size: "LiveSize", found: "dict[str, Figures]") -> None:
     from berth.live.bench.measuring import PER_SECOND
     from berth.sim.benchmarks import machine
 
-    columns = ("", "pods/s", "cpu ms/pod", "peak MB", "events", "p50 ms", "p99 ms", "load")
+    columns = ("process", "pods/s", "cpu ms/pod", "peak MB", "events", "p50 ms", "p99 ms", "load")
     rows: list[tuple[str, ...]] = [
         (
             name.replace("_", "-"),
