@@ -13,8 +13,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from berth.sim.control_plane.plane import TOKEN, ControlPlane
 from tests.cli.runner import berth
-from tests.control_plane.plane import TOKEN, ControlPlane
 from tests.live import real
 from tests.live.fake_api import a_kubeconfig
 from tests.live.real import path_of

@@ -1,1 +1,1 @@
-"""A real control plane for tests: etcd, kube-apiserver and what else Kubernetes is made of, on loopback."""
+"""A real control plane for tests, and what may stand before it."""

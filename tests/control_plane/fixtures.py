@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.control_plane.binaries import Binaries, BuildError, GoMissingError, ensure
-from tests.control_plane.plane import ControlPlane
+from berth.sim.control_plane.binaries import Binaries, BuildError, GoMissingError, ensure
+from berth.sim.control_plane.plane import ControlPlane
 
 _BINARIES = pytest.StashKey[Binaries | Exception]()
 

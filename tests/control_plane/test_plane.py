@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from tests.control_plane.plane import ControlPlane
+from berth.sim.control_plane.plane import ControlPlane
 
 
 def test_a_control_plane_comes_up_and_can_be_killed_and_started_again(

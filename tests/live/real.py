@@ -13,9 +13,9 @@ from berth.live.api_errors import ObjectMissingError
 from berth.live.client import ApiClient, Limits
 from berth.live.credentials import Credentials
 from berth.live.resources import RESOURCES
+from berth.sim.control_plane.plane import ControlPlane
 from berth.sources.snapshot import load_snapshot
 from tests.cluster.model import columns_of
-from tests.control_plane.plane import ControlPlane
 
 _AT_ONCE = 32
 _AT_ONCE_GONE = {"gracePeriodSeconds": 0}

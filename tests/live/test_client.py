@@ -22,7 +22,7 @@ from berth.live.api_errors import (
 )
 from berth.live.client import ApiClient, Repeat
 from berth.live.credentials import Credentials
-from tests.control_plane.processes import free_port
+from berth.sim.control_plane.processes import free_port
 from tests.live.fake_api import (
     Answer,
     FakeApi,

@@ -14,7 +14,7 @@ from berth.live.credentials import Credentials
 from berth.live.events import Event
 from berth.live.live_cluster import LiveCluster
 from berth.live.reflector import Pace
-from tests.control_plane.plane import ControlPlane
+from berth.sim.control_plane.plane import ControlPlane
 from tests.control_plane.proxy import proxying
 from tests.live import real
 from tests.live.real import path_of

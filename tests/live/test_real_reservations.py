@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from berth.cluster.cluster import Incoming
 from berth.live.reservations import HOLD, Claim
-from tests.control_plane.plane import ControlPlane
+from berth.sim.control_plane.plane import ControlPlane
 from tests.live import real
 from tests.live.real import path_of
 from tests.live.test_real_scheduler import a_pod, pods_of, scheduling, until_bound

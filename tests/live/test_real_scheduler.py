@@ -17,7 +17,7 @@ from berth.live.volumes import VolumePreparation
 from berth.releases.modern import RELEASE_1_36
 from berth.releases.profiles import provider_profile
 from berth.releases.release import Options
-from tests.control_plane.plane import ControlPlane
+from berth.sim.control_plane.plane import ControlPlane
 from tests.live import real
 from tests.live.real import path_of
 

@@ -15,7 +15,7 @@ from berth.plugins.volume_binding import BIND_COMPLETED, SELECTED_NODE, VolumeBi
 from berth.releases.modern import RELEASE_1_36
 from berth.releases.profiles import provider_profile
 from berth.releases.release import Options
-from tests.control_plane.plane import ControlPlane
+from berth.sim.control_plane.plane import ControlPlane
 from tests.live import real
 from tests.live.real import path_of
 from tests.live.test_real_scheduler import a_pod, events_of, pods_of, scheduling, until_bound, until_told

@@ -112,7 +112,8 @@ def test_the_way_is_chosen_by_the_mean_length_of_runs_and_how_often_shapes_come(
     for name in ("_in_runs", "_in_a_stream", "_one_by_one"):
         monkeypatch.setattr(pending, name, lambda *_, name=name: chosen.append(name))
     monkeypatch.setattr(pending, "LONG_RUN", 3)
-    monkeypatch.setattr(pending, "N_ALIKE", 2)
+    for name, value in (("FEW", 1), ("N_ALIKE", 2)):
+        monkeypatch.setattr(pending, name, value)
     orders = (
         [0, 0, 0, 1, 1, 1] * 2,
         [0, 0, 0, 1, 1, 0, 1],

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from berth.cli import bench_live
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 
 
 _MANY_NODES = 5_000
+_RUNS = 5
 
 
 class BenchOutput(StrEnum):
@@ -35,7 +38,8 @@ def bench(
         list[str] | None,
         typer.Argument(
             metavar="[NAME]...",
-            help="Which to run, or a workload file of one's own; without, those of up to 5,000 nodes.",
+            help="Which to run, or a workload file of one's own; without, those of up to 5,000 nodes. "
+            "live, by itself: bind pods on a real control plane.",
         ),
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Run the large ones too: it takes a while.")] = False,
@@ -43,8 +47,10 @@ def bench(
     runs: Annotated[
         int | None,
         typer.Option(
+            "--runs",
+            "--rounds",
             min=1,
-            help="How often each is run; the median counts. Without: 5 times, or as often as fits into a second.",
+            help="How often each is run; the median counts. Without: 5 times, or as often as fits into a second; live once.",
         ),
     ] = None,
     numpy_alone: Annotated[
@@ -74,7 +80,13 @@ def bench(
         berth bench SchedulingBasic --against kube-scheduler
 
         berth bench round-add --nodes 1000 --existing 10000 --output json
+
+        berth bench live --against kube-scheduler --rounds 3
     """
+    if names and bench_live.NAME in names and not list_:
+        _measure_live(names, runs, nodes, existing, pods, against, output)
+        return
+    runs = runs or _RUNS
     from berth.cli.errors import Mistakes
     from berth.cli.progress import progress
     from berth.sim.benchmarks import measure_apart
@@ -82,11 +94,12 @@ def bench(
     from berth.sim.workloads import chosen, sized
 
     mistakes = Mistakes()
-    given = [mistakes.attempt(chosen, [name]) for name in names or []]
+    by_name = [name for name in names or [] if name != bench_live.NAME]
+    given = [mistakes.attempt(chosen, [name]) for name in by_name]
     mistakes.raise_any()
     wanted = [workload for some in given if some for workload in some] if names else chosen([])
     if list_:
-        _write_list(wanted)
+        _write_list(wanted, with_live=not names or bench_live.NAME in names)
         return
     if not names and not all_:
         wanted = _without_large(wanted)
@@ -108,6 +121,29 @@ def bench(
         _write_table(results)
         if program:
             _write_ratios(results, peers)
+
+
+def _measure_live(
+    names: list[str],
+    rounds: int | None,
+    nodes: int | None,
+    existing: int | None,
+    pods: int | None,
+    against: Peer | None,
+    output: BenchOutput,
+) -> None:
+    from berth.cli.errors import InputMistakes
+    from berth.live.bench.measuring import LiveSize
+
+    mistakes = []
+    if len(names) > 1:
+        mistakes.append(f"NAME: expected no other workload beside {bench_live.NAME}")
+    if existing:
+        mistakes.append(f"--existing: expected none with {bench_live.NAME}, which begins with empty nodes")
+    if mistakes:
+        raise InputMistakes(mistakes)
+    size = LiveSize(nodes or bench_live.NODES, pods or bench_live.PODS, rounds or 1)
+    bench_live.bench_live(size, kube_scheduler=against is not None, as_json=output is BenchOutput.JSON)
 
 
 def _without_large(workloads: "list[Workload]") -> "list[Workload]":
@@ -145,13 +181,17 @@ def _against(program: "Path", workload: "Workload", size: "Size") -> "list[PeerR
         return []
 
 
-def _write_list(workloads: "list[Workload]") -> None:
+def _write_list(workloads: "list[Workload]", *, with_live: bool) -> None:
     from berth.cli.tables import Table, plain_lines
 
     rows: list[tuple[str, ...]] = [
         (w.name, *(f"{n:,}" for n in (w.size.nodes, w.size.existing, w.size.pods)), w.meaning)
         for w in workloads
     ]
+    if with_live:
+        rows.append(
+            (bench_live.NAME, f"{bench_live.NODES:,}", "0", f"{bench_live.PODS:,}", bench_live.MEANING)
+        )
     for line in plain_lines(Table(("workload", "nodes", "existing", "pods", "meaning"), rows)):
         typer.echo(line)
 

@@ -226,7 +226,7 @@ class PodTable:
 
     def get(self, pod: int) -> PodValues:
         """Return a pod's row."""
-        values: dict[str, Any] = {name: column.values[pod].item() for name, column in self._columns.items()}
+        values: dict[str, Any] = {name: column.item(pod) for name, column in self._columns.items()}
         return PodValues(self.names[pod], self.uids[pod], **values)
 
     def set(self, pod: int, values: PodValues) -> None:

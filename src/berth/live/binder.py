@@ -72,7 +72,7 @@ class BinderLimits:
         After so long without a word from the watch the API server is asked for a pod that was bound.
     """
 
-    at_once: int = 64
+    at_once: int = 32
     unconfirmed_s: float = 60.0
 
 

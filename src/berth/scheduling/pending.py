@@ -1,7 +1,7 @@
 """Pods of any shapes, decided in the order in which they wait: the one way in for whoever has many.
 
 Runs of equal pods are placed as batches, pods that change from one to the next as a stream; both decide as one at a time.
-Where hardly any shape comes again, one at a time it is.
+Where hardly any shape comes again, and where they are few, one at a time it is.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,8 +24,9 @@ from berth.scheduling.ties import TieBreaker
 LONG_RUN, LONG_RUN_COMPILED = 40, 200
 """From this mean length of runs on, batches take less time than a stream (measured): what it takes to begin a batch is
 as much as so many decisions of a stream."""
-N_ALIKE = 3
-"""Up to this mean number of pods of a shape a stream is not worth it: what a shape takes to take part, measured."""
+FEW, N_ALIKE = 10, 3
+"""Fewer pods than this, and so many more for each shape, are decided one by one in less time than it takes to begin a batch
+or a stream, measured."""
 
 Assume = Callable[[int, IntColumn, IdColumn], PodIds]
 Way = Callable[["PlacedPods", IntColumn, TieBreaker, Assume], None]
@@ -136,7 +137,7 @@ def place_all(
 def _way(order: NDArray[np.int32], starts: IntColumn) -> Way:
     """Choose how pods are decided quickest: one by one, as a stream if shapes come back, and soon, or as batches."""
     n, n_shapes = len(order), len(np.unique(order))
-    if n <= N_ALIKE * n_shapes:
+    if n < FEW + N_ALIKE * n_shapes:
         return _one_by_one
     long_run = LONG_RUN if STREAM.kernels_for(n) is None else LONG_RUN_COMPILED
     return _in_a_stream if len(starts) >= 2 * n_shapes and n < long_run * len(starts) else _in_runs

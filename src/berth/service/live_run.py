@@ -1,6 +1,7 @@
 """``berth run``: a live scheduler with its health and metrics, from start to graceful end."""
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -141,6 +142,9 @@ async def _schedule(
     live: LiveCluster, scheduler: LiveScheduler, setup: LiveSetup, module: LiveModule | None
 ) -> None:
     await live.wait_synced(setup.sync_s)
+    # What has been made by now stays: the collector need not stop everything to look through it again and again.
+    gc.collect()
+    gc.freeze()
     cluster, waiting = live.cluster, sum(scheduler.queue.pending.values())
     setup.say(f"{len(cluster.nodes)} nodes and {len(cluster.pods)} pods, of which {waiting} wait for us")
     if module is None or setup.module is None:

@@ -2,8 +2,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.control_plane.binaries import Binaries
-from tests.control_plane.plane import ControlPlane
+from berth.sim.control_plane.binaries import Binaries
+from berth.sim.control_plane.plane import ControlPlane
 
 
 @pytest.fixture(scope="package")

@@ -23,9 +23,9 @@ from berth.releases.release import Options
 from berth.service.assembly import empty_cluster
 from berth.service.live import LiveRounds, live_settings
 from berth.service.results import entry_of
+from berth.sim.control_plane.plane import ControlPlane
 from berth.store.interface import Request, RoundResult
 from berth.store.sqlite import SqliteStore
-from tests.control_plane.plane import ControlPlane
 from tests.live import real
 from tests.live.real import path_of, until
 

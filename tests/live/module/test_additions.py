@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from berth.cluster.arrays import NONE
-from tests.control_plane.plane import ControlPlane
+from berth.sim.control_plane.plane import ControlPlane
 from tests.live.module.shop import (
     LABELS,
     QUICK,

@@ -12,9 +12,9 @@ import pytest
 from berth.live.api_errors import ConnectionLostError
 from berth.live.client import JSON, ApiClient, Repeat
 from berth.live.credentials import Credentials
+from berth.sim.control_plane.plane import ControlPlane
 from berth.store.interface import RoundResult
 from berth.store.sqlite import SqliteStore
-from tests.control_plane.plane import ControlPlane
 from tests.live.module.shop import QUICK, Shop, workload
 from tests.live.module.test_additions import run
 from tests.live.module.test_removals import make_unready

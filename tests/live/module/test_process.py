@@ -12,8 +12,8 @@ from typing import Any
 
 import httpx
 
-from tests.control_plane.plane import ControlPlane
-from tests.control_plane.processes import free_port
+from berth.sim.control_plane.plane import ControlPlane
+from berth.sim.control_plane.processes import free_port
 from tests.live import real
 from tests.live.module.shop import LABELS, workload
 from tests.live.real import path_of

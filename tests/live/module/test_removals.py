@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from berth.live.client import STRATEGIC_PATCH
-from tests.control_plane.plane import ControlPlane
+from berth.sim.control_plane.plane import ControlPlane
 from tests.live import real
 from tests.live.module.shop import LABELS, Shop, reasons, template, workload
 from tests.live.module.test_additions import run

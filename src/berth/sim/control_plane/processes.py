@@ -1,4 +1,4 @@
-"""Programs that run beside the tests: started with a log of their own, stopped by their own ids."""
+"""Programs that run beside this one: started with a log of their own, stopped by their own ids."""
 
 import socket
 import subprocess
@@ -25,6 +25,12 @@ class Process:
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
+    def pid(self) -> int:
+        """Its id."""
+        assert self._process is not None
+        return self._process.pid
+
+    @property
     def runs(self) -> bool:
         """Whether it is there."""
         return self._process is not None and self._process.poll() is None
@@ -33,7 +39,7 @@ class Process:
         """Start it; what it says goes to the end of the log."""
         assert not self.runs
         with self._log.open("ab") as log:
-            # A session of its own: what interrupts the tests lets it be stopped in order.
+            # A session of its own: what interrupts this process lets it be stopped in order.
             self._process = subprocess.Popen(
                 self._command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
             )

@@ -3,6 +3,7 @@
 import json
 import ssl
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -10,8 +11,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tests.control_plane.binaries import Binaries
-from tests.control_plane.processes import Process, free_port
+from berth.errors import BerthError
+from berth.sim.control_plane.binaries import Binaries
+from berth.sim.control_plane.processes import Process, free_port
 
 TOKEN = "admin-token"
 CONTROLLERS = (
@@ -38,6 +40,10 @@ leaderElection: {{leaderElect: false}}
 """
 
 
+class StartError(BerthError):
+    """The control plane does not come up; the message has the last words of its parts."""
+
+
 class ControlPlane:
     """etcd and kube-apiserver, and the other parts when they are asked for.
 
@@ -60,7 +66,13 @@ class ControlPlane:
         self._others: list[Process] = []
 
     def start(self) -> None:
-        """Start etcd and kube-apiserver and wait until they are ready."""
+        """Start etcd and kube-apiserver and wait until they are ready.
+
+        Raises
+        ------
+        StartError
+            They are not, within a minute.
+        """
         key, public = self._folder / "sa.key", self._folder / "sa.pub"
         subprocess.run(["openssl", "genrsa", "-out", str(key), "2048"], check=True, capture_output=True)
         derive = ["openssl", "rsa", "-in", str(key), "-pubout", "-out", str(public)]
@@ -77,7 +89,7 @@ class ControlPlane:
             if not self.apiserver.runs or not self.etcd.runs or time.monotonic() > deadline:
                 words = f"{self.etcd.last_words()}\n{self.apiserver.last_words()}"
                 self.stop()
-                raise RuntimeError(f"the control plane does not come up:\n{words}")
+                raise StartError(f"the control plane does not come up:\n{words}")
             time.sleep(0.2)
 
     def start_controller_manager(self, more: Iterable[str] = ()) -> Process:
@@ -103,9 +115,14 @@ class ControlPlane:
         arguments = {
             "kubeconfig": self.kubeconfig,
             "manage-all-nodes": "true",
-            "config": self._binaries.stages,
+            "config": self._folder_of("kwok") / "stages.yaml",
         }
         return self._start_other("kwok", arguments)
+
+    def start_python(self, name: str, *arguments: object) -> Process:
+        """Start a Python program, ``-m MODULE …``; its log is named."""
+        command = [sys.executable, *(str(argument) for argument in arguments)]
+        return self._start_beside(Process(command, self._folder / f"{name}.log"))
 
     def compact(self) -> int:
         """Have etcd drop all that is not current, and return the revision up to which it did."""
@@ -126,15 +143,24 @@ class ControlPlane:
         return file
 
     def _start_other(self, program: str, arguments: dict[str, object]) -> Process:
-        process = self._process(program, arguments)
+        return self._start_beside(self._process(program, arguments))
+
+    def _start_beside(self, process: Process) -> Process:
         process.start()
         self._others.append(process)
         return process
 
     def _process(self, program: str, arguments: dict[str, object], name: str = "") -> Process:
-        folder = self._binaries.kwok if program == "kwok" else self._binaries.control_plane
         flags = [f"--{key}={value}" for key, value in arguments.items()]
-        return Process([str(folder / program), *flags], self._folder / f"{name or program}.log")
+        return Process(
+            [str(self._folder_of(program) / program), *flags], self._folder / f"{name or program}.log"
+        )
+
+    def _folder_of(self, program: str) -> Path:
+        if program != "kwok":
+            return self._binaries.control_plane
+        assert self._binaries.kwok is not None, "KWOK was not asked for"
+        return self._binaries.kwok
 
     def _etcd_arguments(self, peer_url: str) -> dict[str, object]:
         return {

@@ -2,7 +2,6 @@
 
 import fcntl
 import hashlib
-import os
 import shutil
 import subprocess
 import time
@@ -11,16 +10,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from berth.errors import BerthError
+from berth.sim.benchmarks import cache_folder
+
 VERSION = "v1.36.3"
 _VERSION_PACKAGE = "k8s.io/component-base/version"
 _STAGES = ("pod/fast", "node/fast", "node/heartbeat-with-lease")
-_GO = Path(__file__).parent / "go"
+_SOURCES = Path(__file__).resolve().parents[4] / "conformance" / "control_plane"
 _TELL_EVERY_S = 30.0
 
 Say = Callable[[str], None]
 
 
-class BuildError(Exception):
+class BuildError(BerthError):
     """The control plane can't be built here."""
 
 
@@ -28,33 +30,41 @@ class GoMissingError(BuildError):
     """Go is not installed, and nothing has been built before."""
 
 
+class SourcesMissingError(BuildError):
+    """This is no checkout of Berth's sources, and they alone say what to build."""
+
+
 @dataclass(frozen=True)
 class Binaries:
     """Where the programs are: etcd (as ``server``) and Kubernetes' own in one folder, KWOK and its stages in another."""
 
     control_plane: Path
-    kwok: Path
-
-    @property
-    def stages(self) -> Path:
-        """What KWOK does with nodes and pods."""
-        return self.kwok / "stages.yaml"
+    kwok: Path | None
 
 
-def ensure(say: Say) -> Binaries:
+def ensure(say: Say, *, kwok: bool = True) -> Binaries:
     """Return the binaries, building those that are not there yet.
+
+    Parameters
+    ----------
+    say : callable
+        Shows a line to whoever waits.
+    kwok : bool
+        Whether KWOK is wanted too.
 
     Raises
     ------
     BuildError
-        Go is missing, or fails.
+        Go or what it builds from is missing, or it fails.
     """
+    if not _SOURCES.is_dir():
+        raise SourcesMissingError("a control plane is built from a checkout of Berth's sources only")
     flags = f"-s -w -X {_VERSION_PACKAGE}.gitVersion={VERSION} -X {_VERSION_PACKAGE}.gitMajor=1 " + (
         f"-X {_VERSION_PACKAGE}.gitMinor=36"
     )
     return Binaries(
-        _built("control-plane", _GO, flags, "about 6 minutes on two cores", say),
-        _built("kwok", _GO / "kwok", "-s -w", "about a minute", say),
+        _built("control-plane", _SOURCES, flags, "about 6 minutes on two cores", say),
+        _built("kwok", _SOURCES / "kwok", "-s -w", "about a minute", say) if kwok else None,
     )
 
 
@@ -62,14 +72,14 @@ def _built(name: str, module: Path, flags: str, duration: str, say: Say) -> Path
     digest = hashlib.sha256(flags.encode())
     for file in ("go.mod", "go.sum"):
         digest.update((module / file).read_bytes())
-    folder = cache_folder() / f"{name}-{digest.hexdigest()[:16]}"
+    folder = _cache() / f"{name}-{digest.hexdigest()[:16]}"
     if folder.is_dir():
         return folder
     if shutil.which("go") is None:
         raise GoMissingError(f"Go is not installed, and {name} has not been built yet")
     with _alone(folder, say):
         if not folder.is_dir():  # another may have built it meanwhile
-            say(f"Building {name} for the tests that need a real cluster: {duration} the first time, once")
+            say(f"Building {name} for a real control plane: {duration} the first time, once")
             unfinished = folder.with_suffix(".unfinished")
             shutil.rmtree(unfinished, ignore_errors=True)
             unfinished.mkdir()
@@ -80,9 +90,8 @@ def _built(name: str, module: Path, flags: str, duration: str, say: Say) -> Path
     return folder
 
 
-def cache_folder() -> Path:
-    """Return the folder of what is kept between runs."""
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "berth" / "tests"
+def _cache() -> Path:
+    folder = cache_folder("tests")
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
