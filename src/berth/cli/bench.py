@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 
 _MANY_NODES = 5_000
-_RUNS = 5
 
 
 class BenchOutput(StrEnum):
@@ -86,7 +85,6 @@ def bench(
     if names and bench_live.NAME in names and not list_:
         _measure_live(names, runs, nodes, existing, pods, against, output)
         return
-    runs = runs or _RUNS
     from berth.cli.errors import Mistakes
     from berth.cli.progress import progress
     from berth.sim.benchmarks import measure_apart

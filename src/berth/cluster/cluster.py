@@ -382,7 +382,7 @@ class Cluster:
             The record's spec, labels or owners are not what they should be.
         """
         meta, status = record.metadata, record.status
-        ready, ready_since = _readiness(status.conditions)
+        ready, ready_since, preempted = _said_by(status.conditions)
         node_name = record.spec.node_name
         return PodValues(
             name=meta.name,
@@ -400,7 +400,7 @@ class Cluster:
             deletion_cost=_deletion_cost(meta.annotations.deletion_cost) if meta.annotations else 0,
             restarts=max([s.restart_count for s in status.container_statuses], default=0),
             started=int(status.start_time.timestamp()) if status.start_time else 0,
-            preempted=_is_preempted(status.conditions),
+            preempted=preempted,
         )
 
     def labels_id(self, labels: bytes) -> int:
@@ -520,21 +520,16 @@ def _evaluated(item: NamedObject | None) -> object:
     return item
 
 
-def _readiness(conditions: Iterable[ConditionSlice]) -> tuple[bool, int]:
-    """Tell whether a pod is ready, and since when it is so or not."""
+def _said_by(conditions: Iterable[ConditionSlice]) -> tuple[bool, int, bool]:
+    """Tell whether a pod is ready, since when it is so or not, and whether a scheduler disrupts it for another pod."""
+    ready, ready_since, preempted = False, 0, False
     for condition in conditions:
         if condition.type == "Ready":
             since = condition.last_transition_time
-            return condition.status == "True", int(since.timestamp()) if since else 0
-    return False, 0
-
-
-def _is_preempted(conditions: Iterable[ConditionSlice]) -> bool:
-    """Tell whether a pod is disrupted by a scheduler, in favour of another pod."""
-    for condition in conditions:
-        if condition.type == DISRUPTION_TARGET:
-            return condition.status == "True" and condition.reason == PREEMPTION_BY_SCHEDULER
-    return False
+            ready, ready_since = condition.status == "True", int(since.timestamp()) if since else 0
+        elif condition.type == DISRUPTION_TARGET:
+            preempted = condition.status == "True" and condition.reason == PREEMPTION_BY_SCHEDULER
+    return ready, ready_since, preempted
 
 
 def _deletion_cost(text: str) -> int:

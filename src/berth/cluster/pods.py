@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,8 +16,7 @@ SUCCEEDED, FAILED = 3, 4
 PodIds = NDArray[np.intp]
 
 
-@dataclass(slots=True)
-class PodValues:
+class PodValues(msgspec.Struct, gc=False):
     """One pod's row.
 
     Attributes

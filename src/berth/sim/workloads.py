@@ -235,7 +235,8 @@ def sized(workload: Workload, nodes: int | None, existing: int | None, pods: int
 def child(name: str, nodes: str, existing: str, pods: str, runs: str, is_compiled: str) -> None:
     """Measure in this process, for the one that started it: the result goes to standard output as JSON."""
     (workload,) = chosen([name])
-    if int(is_compiled):
+    # What decides nothing, loading and starting, needs no loops.
+    if int(is_compiled) and int(nodes) and not workload.fresh:
         compiled.keep_in(str(cache_folder("kernels")))
         for group, exercise in exercises(scheduling.default_profile()):
             group.warm_up(exercise)
