@@ -30,10 +30,7 @@ pytest_plugins = ["tests.control_plane.fixtures"]
 
 @pytest.fixture(scope="session")
 def compiled_loops() -> None:
-    """All loops, compiled or read from where the program keeps them, for tests that use them.
-
-    Types of arguments that the exercises have left out are not compiled later: a test that meets such fails.
-    """
+    """All loops, compiled or read from where the program keeps them, for tests that use them."""
     keep_kernels(os.environ)
     # Streams have narrow totals and, with heavy weights, wide ones.
     for release, weight in zip(MODULE_RELEASES.values(), (1, 1_000), strict=True):
@@ -43,9 +40,6 @@ def compiled_loops() -> None:
             with group.using(group.load()):
                 exercise()
     compiled.keep_in(None)
-    for group, _ in exercises(addition_profile({})):
-        for loop in group.load() or ():
-            loop.disable_compile()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

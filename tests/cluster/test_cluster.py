@@ -1,6 +1,5 @@
 """The cluster against a model in plain Python, through any history."""
 
-import dataclasses
 from typing import Any
 
 import msgspec
@@ -364,11 +363,11 @@ def test_a_pod_that_becomes_ready_is_no_change_of_its_nodes_row() -> None:
     pod = cluster.put_pod(a_pod("a", node="n1", phase="Pending"))
     version = cluster.log.version
     assert cluster.update_pod(
-        pod, dataclasses.replace(cluster.pods.get(pod), phase=2, ready=True, restarts=1)
+        pod, msgspec.structs.replace(cluster.pods.get(pod), phase=2, ready=True, restarts=1)
     )
     assert cluster.pods.get(pod).ready
     assert cluster.log.version == version
-    assert cluster.update_pod(pod, dataclasses.replace(cluster.pods.get(pod), phase=SUCCEEDED))
+    assert cluster.update_pod(pod, msgspec.structs.replace(cluster.pods.get(pod), phase=SUCCEEDED))
     assert cluster.log.version == version + 1
     assert cluster.requested.get(0)["pods"] == 0
 

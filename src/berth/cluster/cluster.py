@@ -522,14 +522,15 @@ def _evaluated(item: NamedObject | None) -> object:
 
 def _said_by(conditions: Iterable[ConditionSlice]) -> tuple[bool, int, bool]:
     """Tell whether a pod is ready, since when it is so or not, and whether a scheduler disrupts it for another pod."""
-    ready, ready_since, preempted = False, 0, False
+    readiness, preempted = None, None
     for condition in conditions:
-        if condition.type == "Ready":
+        # The first of a type counts.
+        if condition.type == "Ready" and readiness is None:
             since = condition.last_transition_time
-            ready, ready_since = condition.status == "True", int(since.timestamp()) if since else 0
-        elif condition.type == DISRUPTION_TARGET:
+            readiness = condition.status == "True", int(since.timestamp()) if since else 0
+        elif condition.type == DISRUPTION_TARGET and preempted is None:
             preempted = condition.status == "True" and condition.reason == PREEMPTION_BY_SCHEDULER
-    return ready, ready_since, preempted
+    return *(readiness or (False, 0)), bool(preempted)
 
 
 def _deletion_cost(text: str) -> int:

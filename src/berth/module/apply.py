@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import msgspec
 
@@ -116,7 +116,7 @@ def _create(
         # A StatefulSet's pod comes once the one that had its ordinal has gone.
         cluster.remove_pod(namesake)
     cluster.add_pod(
-        replace(
+        msgspec.structs.replace(
             values,
             name=name,
             uid=_digest(f"uid/{namespace}/{name}/{seed}").hex()[:32],
