@@ -384,6 +384,9 @@ class Cluster:
         meta, status = record.metadata, record.status
         ready, ready_since, preempted = _said_by(status.conditions)
         node_name = record.spec.node_name
+        restarts = 0
+        for container in status.container_statuses:
+            restarts = max(restarts, container.restart_count)
         return PodValues(
             name=meta.name,
             uid=meta.uid,
@@ -398,7 +401,7 @@ class Cluster:
             created=int(meta.creation_timestamp.timestamp()) if meta.creation_timestamp else 0,
             ready_since=ready_since,
             deletion_cost=_deletion_cost(meta.annotations.deletion_cost) if meta.annotations else 0,
-            restarts=max([s.restart_count for s in status.container_statuses], default=0),
+            restarts=restarts,
             started=int(status.start_time.timestamp()) if status.start_time else 0,
             preempted=preempted,
         )
